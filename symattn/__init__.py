@@ -1,0 +1,44 @@
+"""Solvable attention: exact asymptotics of one attention layer, derived and checked by machine."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from symattn.errors import ComputationFailed, InvalidInput, SymattnError
+from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
+
+if TYPE_CHECKING:
+    from symattn.baselines import LinearBaseline, linear_baseline
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ASYMMETRIC",
+    "STANDARD",
+    "AttentionModel",
+    "ComputationFailed",
+    "InvalidInput",
+    "LinearBaseline",
+    "SymattnError",
+    "linear_baseline",
+]
+
+# Names whose modules load numerical or symbolic libraries: imported when first asked for, so that
+# `import symattn` costs milliseconds.
+_HOMES = {
+    "LinearBaseline": "symattn.baselines",
+    "linear_baseline": "symattn.baselines",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
