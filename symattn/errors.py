@@ -51,5 +51,3 @@ class ComputationFailed(SymattnError, RuntimeError):
 
     The message says what was reached and what to try.
     """
-
-    exit_code: ClassVar[int] = 1
