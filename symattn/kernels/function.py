@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import sympy as sp
 
 
-
 @dataclass(frozen=True)
 class Kernel:
     """One generated function.
@@ -41,10 +40,19 @@ class Kernel:
 Statement = tuple[sp.Symbol, sp.Expr]
 
 
-def lower(kernel: Kernel) -> tuple[list[Statement], list[sp.Expr]]:
-    """Statements in an order that can run, and the returned expressions.
+@dataclass(frozen=True)
+class Lowered:
+    """A kernel as statements in an order that can run, and the values it returns."""
 
-    Shared subexpressions are named c0, c1, ... and stand just before their first use.
+    kernel: Kernel
+    statements: tuple[Statement, ...]
+    results: tuple[sp.Expr, ...]
+
+
+def lower(kernel: Kernel) -> Lowered:
+    """Share common subexpressions, and order the statements.
+
+    Shared values are named c0, c1, ... and stand just before their first use.
     """
     named = [*kernel.steps, *kernel.results]
     shared, reduced = sp.cse(
@@ -53,9 +61,22 @@ def lower(kernel: Kernel) -> tuple[list[Statement], list[sp.Expr]]:
         order="canonical",
     )
     # Naming -x or 2 x would hide more than it shares.
-    bare = {name: value for name, value in shared if _is_multiple_of_symbol(value)}
-    definitions = {name: value.xreplace(bare) for name, value in shared if name not in bare}
-    reduced = [value.xreplace(bare) for value in reduced]
+    bare: dict[sp.Symbol, sp.Expr] = {}
+    for name, value in shared:
+        if _is_multiple_of_symbol(value):
+            bare[name] = value.xreplace(bare)
+    # A shared value that has a name of its own already goes by that name.
+    known = dict(shared)
+    own: dict[sp.Symbol, sp.Symbol] = {}
+    for (name, _), value in zip(named, reduced, strict=True):
+        if value in known and value not in bare:
+            own.setdefault(value, name)
+    bare = {name: value.xreplace(own) for name, value in bare.items()}
+    renaming = {**bare, **own}
+    definitions = {
+        own.get(name, name): value.xreplace(renaming) for name, value in shared if name not in bare
+    }
+    reduced = [value.xreplace(renaming) for value in reduced]
     definitions.update(
         {name: value for (name, _), value in zip(named, reduced, strict=True) if name != value}
     )
@@ -76,10 +97,10 @@ def lower(kernel: Kernel) -> tuple[list[Statement], list[sp.Expr]]:
         (result,) = reduced[len(kernel.steps) :]
         for symbol in sorted(result.free_symbols, key=lambda x: _place(x, kernel)):
             emit(symbol)
-        return _renamed(order, [result])
+        return _renamed(kernel, order, [result])
     for name, _ in kernel.results:
         emit(name)
-    return _renamed(order, [name for name, _ in kernel.results])
+    return _renamed(kernel, order, [name for name, _ in kernel.results])
 
 
 def _is_multiple_of_symbol(value: sp.Expr) -> bool:
@@ -95,12 +116,13 @@ def _place(symbol: sp.Symbol, kernel: Kernel) -> tuple[int, int, str]:
 
 
 def _renamed(
-    statements: Sequence[Statement], results: Sequence[sp.Expr]
-) -> tuple[list[Statement], list[sp.Expr]]:
+    kernel: Kernel, statements: Sequence[Statement], results: Sequence[sp.Expr]
+) -> Lowered:
     """Number the shared values in the order in which they appear."""
     shared = [name for name, _ in statements if name.name[0] == "c" and name.name[1:].isdigit()]
     fresh = {old: sp.Symbol(f"c{i}") for i, old in enumerate(shared)}
-    return (
-        [(fresh.get(name, name), value.xreplace(fresh)) for name, value in statements],
-        [value.xreplace(fresh) for value in results],
+    return Lowered(
+        kernel,
+        tuple((fresh.get(name, name), value.xreplace(fresh)) for name, value in statements),
+        tuple(value.xreplace(fresh) for value in results),
     )

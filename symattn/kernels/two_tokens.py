@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import sympy as sp
 
+from symattn.kernels import overlaps
 from symattn.kernels.function import Kernel, Statement
-from symattn.symbolic import channel, hats, losses, ridge
+from symattn.symbolic import channel, hats, losses
 from symattn.symbolic import symbols as y
 from symattn.symbolic.attention import rotated_positional_direction, two_token_weights
 from symattn.symbolic.functions import logistic
+from symattn.symbolic.overlaps import order_parameters
+from symattn.symbolic.size import Size
 
 FIELD = (y.u, y.v)
 GRADIENT = (y.l_u, y.l_v)
@@ -21,7 +26,8 @@ def _jet_symbols(weight: str) -> tuple[sp.Symbol, ...]:
     return tuple(sp.Symbol(name, real=True) for name in names)
 
 
-DET, ENERGY, TRAIN_LOSS = sp.symbols("det energy train_loss", real=True)
+MEANS = sp.symbols("e_g2 e_gm e_div e_gh", real=True)
+DET, ENERGY = sp.symbols("det energy", real=True)
 STUDENT_JET = (*_jet_symbols("s11"), *_jet_symbols("s22"))
 
 
@@ -37,7 +43,7 @@ u, v: rotated components of the student's field x. Returned: s11, s11_u, s11_v, 
 s11_vv, then the same of s22.
 """
 
-LOSS_JET_DOC = """(sigma^2/2) |T - S|_F^2 = sigma^2 ((t11 - s11)^2 + (t22 - s22)^2) with derivatives.
+LOSS_JET_DOC = """The loss sigma^2 ((t11 - s11)^2 + (t22 - s22)^2) with its derivatives.
 
 The first twelve arguments are what `student_jet` returns. Returned: loss, l_u, l_v, l_uu, l_uv,
 l_vv.
@@ -48,7 +54,7 @@ CHANNEL_DOC = """`loss_jet` of `student_jet`, fused: the loss at the field (u, v
 loss = sigma^2 ((t11 - S_11)^2 + (t22 - S_22)^2). Returned: loss, l_u, l_v, l_uu, l_uv, l_vv.
 """
 
-INVERSE_PROX_DOC = """w(x) = x + V grad loss(x) and its Jacobian determinant det(I + V Hess loss(x)).
+INVERSE_PROX_DOC = """w(x) = x + V grad loss(x) and its determinant det(I + V Hess loss(x)).
 
 Returned: the rotated components a, b of w, and the determinant.
 """
@@ -68,36 +74,6 @@ integrand is E[div_w g].
 TEST_LOSS_DOC = """(1/2) Tr (T - S) rho (T - S)^T with rho = sigma^2 I; the test error is its mean.
 
 s11, s22: the student's weights at the field w; t11, t22: those of the target.
-"""
-
-RIDGE_DOC = """Overlaps (q, m, V, theta) from the hats; D = lam + sigma^2 V_hat, rho = sigma^2.
-
-V = sigma^2/D,  m = m_hat/D,  theta = sigma^2 rho theta_hat/D,
-q = sigma^2 (sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2)/D^2.
-"""
-
-RIDGE_JACOBIAN_DOC = """Derivatives of `ridge`: d(q, m, V, theta)/d(q_hat, m_hat, V_hat, theta_hat).
-
-Sixteen values, one row of the Jacobian after the other.
-"""
-
-HATS_DOC = """Hats (q_hat, m_hat, V_hat, theta_hat) from means over the channel; rho = sigma^2.
-
-q_hat = alpha E|g|^2,  m_hat = alpha E[g_1 - g_2],  V_hat = -alpha E[div_w g],
-theta_hat = (alpha E[g.h*] + theta V_hat)/rho.
-e_g2, e_gm, e_div, e_gh: the means of what `hat_integrands` returns.
-"""
-
-EXTREMAL_DOC = """Training loss eps_t in its extremal form, stationary in all overlaps and hats.
-
-alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat
-- (sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2)/(2 D), with D = lam + sigma^2 V_hat and
-rho = sigma^2. envelope: E[M].
-"""
-
-DIRECT_DOC = """Training loss eps_t = alpha E[loss at the prox] + lam q/(2 sigma^2).
-
-Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
 """
 
 
@@ -143,43 +119,57 @@ def _loss_steps() -> tuple[list[Statement], list[Statement]]:
     """The mismatches S - T, and the loss and its derivatives in terms of the student's jet."""
     jets = {"11": STUDENT_JET[:6], "22": STUDENT_JET[6:]}
     functions = {token: sp.Function(f"weight{token}")(*FIELD) for token in jets}
-    loss = channel.two_token_loss(functions["11"], functions["22"], y.t11, y.t22, y.sigma)
+    r11, r22 = sp.symbols("r11 r22", real=True)
+    mismatch = {r11: functions["11"] - y.t11, r22: functions["22"] - y.t22}
+    loss = _of_mismatch(channel.matrix_loss, r11, r22).xreplace(mismatch)
     names = {
         derivative: name
         for token, jet in jets.items()
         for derivative, name in zip(_jet(functions[token]), jet, strict=True)
     }
-    r11, r22 = sp.symbols("r11 r22", real=True)
     steps = [(r11, y.s11 - y.t11), (r22, y.s22 - y.t22)]
-    mismatch = {y.t11 - y.s11: -r11, y.t22 - y.s22: -r22}
+    by_name = {value: name for name, value in steps}
     results = [
-        (name, sp.factor_terms(derivative.xreplace(names).subs(mismatch)))
+        (name, sp.factor_terms(derivative.xreplace(names).xreplace(by_name)))
         for name, derivative in zip(LOSS_JET, _jet(loss), strict=True)
     ]
     return steps, results
+
+
+def _of_mismatch(
+    loss: Callable[[sp.MatrixBase], sp.Expr], first: sp.Expr, second: sp.Expr
+) -> sp.Expr:
+    """A loss of T - S in terms of the two free entries of T - S."""
+    r11, r22 = sp.symbols("r11 r22", real=True)
+    combined = sp.factor_terms(sp.expand(loss(channel.two_token_mismatch(r11, r22))))
+    return combined.xreplace({r11: first, r22: second})
 
 
 def kernels() -> list[Kernel]:
     """All kernels of two tokens and rank one."""
     student_steps, student_results = _student_steps()
     loss_steps, loss_results = _loss_steps()
+    V = order_parameters(Size()).overlaps.V[0]
     inside = [pair for pair in student_results if pair[0] != pair[1]]
     a11, a22, t11, t22 = y.a11, y.a22, y.t11, y.t22
     target = [
         (1 - y.omega) * weight + y.omega * mixing
         for weight, mixing in zip(two_token_weights(y.u_star, y.v_star), (a11, a22), strict=True)
     ]
-    field = channel.inverse_prox(FIELD, GRADIENT, y.V * sp.eye(2))
-    jacobian = sp.eye(2) + y.V * channel.symmetric(HESSIAN, 2)
-    means = hats.integrands(
-        (y.g_u, y.g_v),
-        (y.a, y.b),
-        (y.a_mean, y.b_mean),
-        y.s,
-        (y.u_star, y.v_star),
-        rotated_positional_direction(),
+    hessian = channel.symmetric(HESSIAN, 2)
+    susceptibility = sp.Matrix([[V]])
+    field = channel.inverse_prox(sp.Matrix(FIELD), sp.Matrix(GRADIENT), susceptibility)
+    jacobian = channel.prox_jacobian(hessian, susceptibility)
+    energy = channel.energy(sp.Matrix([y.u - y.a, y.v - y.b]), susceptibility.inv(), y.loss)
+    g = sp.Matrix([y.g_u, y.g_v])
+    gg, div, gh = hats.integrands(
+        g,
+        sp.Matrix([y.a - y.a_mean, y.b - y.b_mean]),
+        sp.Matrix([[1 / y.s**2]]),
+        sp.Matrix([y.u_star, y.v_star]),
     )
-    updates = ridge.ridge_updates()
+    gm = g.dot(sp.Matrix(rotated_positional_direction()))
+    test_loss = _of_mismatch(losses.test_loss, t11 - y.s11, t22 - y.s22)
     return [
         Kernel(
             "target",
@@ -188,9 +178,7 @@ def kernels() -> list[Kernel]:
             ((t11, target[0]), (t22, target[1])),
             TARGET_DOC,
         ),
-        Kernel(
-            "student_jet", FIELD, tuple(student_steps), tuple(student_results), STUDENT_JET_DOC
-        ),
+        Kernel("student_jet", FIELD, tuple(student_steps), tuple(student_results), STUDENT_JET_DOC),
         Kernel(
             "loss_jet",
             (*STUDENT_JET, t11, t22, y.sigma),
@@ -207,63 +195,31 @@ def kernels() -> list[Kernel]:
         ),
         Kernel(
             "inverse_prox",
-            (*FIELD, *GRADIENT, *HESSIAN, y.V),
+            (*FIELD, *GRADIENT, *HESSIAN, V),
             (),
             ((y.a, field[0]), (y.b, field[1]), (DET, channel.determinant(jacobian))),
             INVERSE_PROX_DOC,
         ),
         Kernel(
             "energy",
-            (*FIELD, y.a, y.b, y.loss, y.V),
+            (*FIELD, y.a, y.b, y.loss, V),
             (),
-            ((ENERGY, channel.energy(FIELD, (y.a, y.b), y.loss, y.V)),),
+            ((ENERGY, energy),),
             ENERGY_DOC,
         ),
         Kernel(
             "hat_integrands",
             (y.g_u, y.g_v, y.a, y.b, y.a_mean, y.b_mean, y.s, y.u_star, y.v_star),
             (),
-            tuple(zip((y.e_g2, y.e_gm, y.e_div, y.e_gh), means, strict=True)),
+            tuple(zip(MEANS, (gg[0], gm, div[0], gh[0]), strict=True)),
             HAT_INTEGRANDS_DOC,
         ),
         Kernel(
             "test_loss",
             (y.s11, y.s22, t11, t22, y.sigma),
             (),
-            ((y.loss, channel.two_token_loss(y.s11, y.s22, t11, t22, y.sigma)),),
+            ((y.loss, test_loss),),
             TEST_LOSS_DOC,
         ),
-        Kernel("ridge", (*y.HATS, y.lam, y.sigma), (), tuple(updates.items()), RIDGE_DOC),
-        Kernel(
-            "ridge_jacobian",
-            (*y.HATS, y.lam, y.sigma),
-            (),
-            tuple(
-                (sp.Symbol(f"{overlap.name}_by_{hat.name}"), value.diff(hat))
-                for overlap, value in updates.items()
-                for hat in y.HATS
-            ),
-            RIDGE_JACOBIAN_DOC,
-        ),
-        Kernel(
-            "hats",
-            (y.alpha, y.e_g2, y.e_gm, y.e_div, y.e_gh, y.theta, y.sigma),
-            (),
-            tuple(hats.hat_updates().items()),
-            HATS_DOC,
-        ),
-        Kernel(
-            "train_loss_extremal",
-            (y.alpha, y.envelope, *y.OVERLAPS, *y.HATS, y.lam, y.sigma),
-            (),
-            ((TRAIN_LOSS, losses.extremal_form()),),
-            EXTREMAL_DOC,
-        ),
-        Kernel(
-            "train_loss_direct",
-            (y.alpha, y.loss_at_prox, y.q, y.lam, y.sigma),
-            (),
-            ((TRAIN_LOSS, losses.train_loss_direct()),),
-            DIRECT_DOC,
-        ),
+        *overlaps.kernels(order_parameters(Size()), two_tokens=True),
     ]

@@ -1,7 +1,7 @@
 """The channel: quadratic loss of the attention weights, energy, prox map and its determinant.
 
-All functions take a flat list of coordinates, so they serve token and rotated coordinates alike:
-the energy only needs |x - w|, which a rotation keeps.
+All functions serve token and rotated coordinates alike: the energy only needs the distance of x
+and w, which a rotation keeps.
 """
 
 from __future__ import annotations
@@ -11,23 +11,20 @@ from itertools import combinations
 
 import sympy as sp
 
-
-def matrix_loss(weights: sp.Matrix, target: sp.Matrix, sigma: sp.Expr) -> sp.Expr:
-    """(sigma^2 / 2) |T - S|_F^2: the loss of a sample per dimension, as d -> infinity."""
-    mismatch = target - weights
-    return sigma**2 / 2 * sum(entry**2 for entry in mismatch)
+from symattn.symbolic import symbols as y
 
 
-def two_token_loss(
-    s11: sp.Expr, s22: sp.Expr, t11: sp.Expr, t22: sp.Expr, sigma: sp.Expr
-) -> sp.Expr:
-    """`matrix_loss` for two tokens, where a row's two mismatches are equal and opposite."""
-    weights = sp.Matrix([[s11, 1 - s11], [1 - s22, s22]])
-    target = sp.Matrix([[t11, 1 - t11], [1 - t22, t22]])
-    free = sp.symbols("mismatch_1 mismatch_2")
-    general = matrix_loss(weights, target, sigma)
-    reduced = sp.expand(general.subs({t11: s11 + free[0], t22: s22 + free[1]}))
-    return sp.factor_terms(reduced).subs({free[0]: t11 - s11, free[1]: t22 - s22})
+def matrix_loss(mismatch: sp.MatrixBase) -> sp.Expr:
+    """(sigma^2/2) |T - S|_F^2: the loss of a sample per dimension, as d -> infinity.
+
+    mismatch: T - S.
+    """
+    return y.sigma**2 / 2 * sum(entry**2 for entry in mismatch)
+
+
+def two_token_mismatch(first: sp.Expr, second: sp.Expr) -> sp.Matrix:
+    """T - S for two tokens: its rows sum to 0, so the diagonal is all of it."""
+    return sp.Matrix([[first, -first], [-second, second]])
 
 
 def gradient(expression: sp.Expr, coordinates: Sequence[sp.Symbol]) -> list[sp.Expr]:
@@ -37,54 +34,85 @@ def gradient(expression: sp.Expr, coordinates: Sequence[sp.Symbol]) -> list[sp.E
 
 def hessian(expression: sp.Expr, coordinates: Sequence[sp.Symbol]) -> list[sp.Expr]:
     """Upper triangle of the second derivatives, row by row."""
-    return [
-        sp.diff(expression, x, y) for i, x in enumerate(coordinates) for y in coordinates[i:]
-    ]
+    return [sp.diff(expression, x, y) for i, x in enumerate(coordinates) for y in coordinates[i:]]
 
 
 def symmetric(upper: Sequence[sp.Expr], order: int) -> sp.Matrix:
     """The symmetric matrix whose upper triangle, row by row, is given."""
-    entries = dict(
-        zip([(i, j) for i in range(order) for j in range(i, order)], upper, strict=True)
-    )
+    entries = dict(zip([(i, j) for i in range(order) for j in range(i, order)], upper, strict=True))
     return sp.Matrix(order, order, lambda i, j: entries[min(i, j), max(i, j)])
 
 
 def inverse_prox(
-    coordinates: Sequence[sp.Expr], loss_gradient: Sequence[sp.Expr], susceptibility: sp.Matrix
-) -> list[sp.Expr]:
-    """w(x) = x + V grad loss(x): stationarity of the energy, solved for w.
-
-    susceptibility is V on all coordinates (block diagonal over tokens).
-    """
-    step = susceptibility * sp.Matrix(list(loss_gradient))
-    return [x + dx for x, dx in zip(coordinates, step, strict=True)]
+    x: sp.MatrixBase, loss_gradient: sp.MatrixBase, susceptibility: sp.MatrixBase
+) -> sp.Matrix:
+    """w(x) = x + (grad loss) V, one row a token: stationarity of the energy, solved for w."""
+    return x + loss_gradient * susceptibility
 
 
-def determinant(matrix: sp.Matrix) -> sp.Expr:
-    """Determinant by expansion along rows, every minor formed once.
+def prox_jacobian(hessian: sp.MatrixBase, susceptibility: sp.MatrixBase) -> sp.Matrix:
+    """dw/dx = I + (I_L (x) V) Hess loss, on coordinates ordered by token."""
+    tokens = hessian.rows // susceptibility.rows
+    response = sp.kronecker_product(sp.eye(tokens), sp.Matrix(susceptibility))
+    return sp.eye(hessian.rows) + response * hessian
+
+
+def minors(matrix: sp.MatrixBase, name: str) -> tuple[list[tuple[sp.Symbol, sp.Expr]], sp.Expr]:
+    """Determinant by expansion along rows: named minors of the first rows, and the last expansion.
 
     Free of division and of any search for simplifications, so its cost is known beforehand.
     """
     order = matrix.rows
-    minors: dict[tuple[int, ...], sp.Expr] = {(): sp.Integer(1)}
+    steps: list[tuple[sp.Symbol, sp.Expr]] = []
+    known: dict[tuple[int, ...], sp.Expr] = {(): sp.Integer(1)}
     for row in range(order):
-        minors = {
+        expanded = {
             columns: sum(
-                (-1) ** (row + place) * matrix[row, column] * minors[columns[:place] + columns[place + 1 :]]
+                (-1) ** (row + place) * matrix[row, column] * known[_without(columns, place)]
                 for place, column in enumerate(columns)
             )
             for columns in combinations(range(order), row + 1)
         }
-    return minors[tuple(range(order))]
+        if row in (0, order - 1):
+            known = expanded
+            continue
+        known = {
+            columns: sp.Symbol(f"{name}_{''.join(str(c + 1) for c in columns)}", real=True)
+            for columns in expanded
+        }
+        steps += [(known[columns], expanded[columns]) for columns in expanded]
+    return steps, known[tuple(range(order))]
 
 
-def energy(
-    coordinates: Sequence[sp.Expr],
-    field: Sequence[sp.Expr],
-    loss: sp.Expr,
-    susceptibility: sp.Expr,
-) -> sp.Expr:
-    """|x - w|^2 / (2 V) + loss for a scalar V; its minimum over x is the Moreau envelope."""
-    distance2 = sum((x - w) ** 2 for x, w in zip(coordinates, field, strict=True))
-    return distance2 / (2 * susceptibility) + loss
+def determinant(matrix: sp.MatrixBase) -> sp.Expr:
+    """Determinant by expansion along rows, written out."""
+    steps, result = minors(matrix, "minor")
+    known: dict[sp.Symbol, sp.Expr] = {}
+    for name, value in steps:
+        known[name] = value.xreplace(known)
+    return result.xreplace(known)
+
+
+def inverse(matrix: sp.MatrixBase) -> sp.Matrix:
+    """The inverse of a small symmetric matrix as cofactors over the determinant."""
+    order = matrix.rows
+    if order == 1:
+        return sp.Matrix([[1 / matrix[0, 0]]])
+    whole = determinant(matrix)
+    return sp.Matrix(
+        order,
+        order,
+        lambda i, j: (-1) ** (i + j) * determinant(matrix.minor_submatrix(i, j)) / whole,
+    )
+
+
+def energy(deviation: sp.MatrixBase, precision: sp.MatrixBase, loss: sp.Expr) -> sp.Expr:
+    """sum_l (x_l - w_l)^T V^-1 (x_l - w_l)/2 + loss; its minimum over x is the Moreau envelope.
+
+    deviation: x - w, one row a token; precision: V^-1.
+    """
+    return sp.factor_terms((deviation * precision * deviation.T).trace()) / 2 + loss
+
+
+def _without(columns: tuple[int, ...], place: int) -> tuple[int, ...]:
+    return columns[:place] + columns[place + 1 :]

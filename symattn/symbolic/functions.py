@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 
 
-class logistic(sp.Function):  # noqa: N801 - sympy writes functions in lower case
+class logistic(sp.Function):
     r"""logistic(z) = 1/(1 + exp(-z)); its derivative is logistic(z) (1 - logistic(z))."""
 
     nargs = 1
@@ -37,7 +37,7 @@ class logistic(sp.Function):  # noqa: N801 - sympy writes functions in lower cas
         return rf"\varsigma{power}\left({printer._print(self.args[0])}\right)"
 
 
-class softmax(sp.Function):  # noqa: N801 - sympy writes functions in lower case
+class softmax(sp.Function):
     r"""softmax(k, z_1, ..., z_L) = exp(z_k) / sum_j exp(z_j), with k counted from 1.
 
     The derivative with respect to z_j is softmax_k (delta_kj - softmax_j).

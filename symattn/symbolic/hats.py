@@ -1,72 +1,73 @@
-"""The channel's side: integrands whose means are the hats, and the hats from those means."""
+"""The channel's side: integrands whose means are needed, and the hats from those means."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import sympy as sp
 
 from symattn.symbolic import symbols as y
 from symattn.symbolic.losses import extremal_form
-from symattn.symbolic.ridge import solve_each
+from symattn.symbolic.overlaps import OrderParameters
+from symattn.symbolic.ridge import resolvent_symbol, solve_each, source_symbol
 
 
 def integrands(
-    g: Sequence[sp.Expr],
-    field: Sequence[sp.Expr],
-    mean: Sequence[sp.Expr],
-    spread: sp.Expr,
-    h: Sequence[sp.Expr],
-    positional: Sequence[sp.Expr],
-) -> list[sp.Expr]:
-    """|g|^2, g . dw/dm, g . (w - mean)/s^2 and g . h*, for w = mean + s xi.
+    g: sp.MatrixBase,
+    deviation: sp.MatrixBase,
+    precision: sp.MatrixBase,
+    h: sp.MatrixBase,
+) -> tuple[sp.Matrix, sp.Matrix, sp.Matrix]:
+    """sum_l g_l g_l^T, sum_l g_l (w_l - E[w_l | h*])^T C^-1 and sum_l g_l h*_l^T.
 
-    g is (x* - w)/V at the prox, mean and s belong to w given h*, positional is dw/dm. By Stein's
-    lemma the mean of the third is E[div_w g].
+    g = V^-1 (x* - w) at the prox; C is the covariance of w_l given h*, precision its inverse. By
+    Stein's lemma the mean of the second is the mean of sum_l dg_l/dw_l.
     """
-    mean_to_field = [w - centre for w, centre in zip(field, mean, strict=True)]
-    return [
-        _dot(g, g),
-        _dot(g, positional),
-        _dot(g, mean_to_field) / spread**2,
-        _dot(g, h),
-    ]
+    return g.T * g, g.T * deviation * precision, g.T * h
 
 
-def _dot(left: Sequence[sp.Expr], right: Sequence[sp.Expr]) -> sp.Expr:
-    return sum(x * y for x, y in zip(left, right, strict=True))
+def envelope_slope(p: OrderParameters, overlap: sp.Symbol) -> sp.Expr:
+    """d E[M]/d overlap in terms of means over the channel.
 
-
-def hat_updates() -> dict[sp.Symbol, sp.Expr]:
-    """Hats from the channel's expectations: stationarity of the extremal form in the overlaps.
-
-    E[M] depends on V directly and on (q, m, theta) through the field
-    w = mean + sqrt(q - theta^2/rho) xi. The envelope theorem gives dM/dw = -g and
-    dM/dV = -|g|^2/2; Stein's lemma turns E[g . xi] into s E[div_w g].
+    E[M] depends on V directly, dM/dV = -g g^T/2, and on the other overlaps through the Gaussian law
+    of w given h*: slope -E g_l in its means, and -E[dg/dw]/2 in its covariance.
     """
-    rho = y.sigma**2
-    spread = sp.sqrt(y.q - y.theta**2 / rho)
-    # One direction stands for both tokens: h and xi are replaced by their products with g.
-    field_of_g = y.m * sp.Symbol("g_along_m") + y.theta / rho * sp.Symbol("g_along_h")
-    noise = spread * sp.Symbol("g_along_xi")
-    expectations = {
-        sp.Symbol("g_along_m"): y.e_gm,
-        sp.Symbol("g_along_h"): y.e_gh,
-        sp.Symbol("g_along_xi"): spread * y.e_div,
-    }
-    envelope_slope = {
-        overlap: -(field_of_g + noise).diff(overlap).subs(expectations)
-        for overlap in (y.q, y.m, y.theta)
-    }
-    envelope_slope[y.V] = -y.e_g2 / 2
-    form = extremal_form(sp.Integer(0))
-    stationarity = [
-        sp.expand(y.alpha * envelope_slope[overlap] + form.diff(overlap)) for overlap in y.OVERLAPS
-    ]
-    # theta_hat is wanted in terms of V_hat, which saves a second use of the divergence.
-    solution = solve_each(stationarity, list(y.HATS))
-    in_theta = solution[y.theta_hat].subs(
-        y.e_div, solve_each([y.V_hat - solution[y.V_hat]], [y.e_div])[y.e_div]
+    means = p.means
+    return -(
+        _dot(means.gg, p.overlaps.V.diff(overlap)) / 2
+        + _dot(means.g, p.overlaps.m.diff(overlap))
+        + _dot(means.gh, p.regression.diff(overlap))
+        + _dot(means.div, p.conditional_covariance.diff(overlap)) / 2
     )
-    solution[y.theta_hat] = sp.factor_terms(sp.expand(in_theta))
-    return {hat: solution[hat] for hat in y.HATS}
+
+
+def hat_updates(p: OrderParameters) -> dict[sp.Symbol, sp.Expr]:
+    """The hats in terms of means over the channel, by stationarity in the overlaps.
+
+    theta_hat is written with V_hat, so that the divergence is used once.
+    """
+    form = extremal_form(p, sp.Integer(0), resolvent_symbol(p), source_symbol(p))
+
+    def stationarity(overlaps: tuple[sp.Symbol, ...]) -> list[sp.Expr]:
+        return [
+            sp.expand(y.alpha * envelope_slope(p, overlap) + form.diff(overlap))
+            for overlap in overlaps
+        ]
+
+    response = solve_each(stationarity(y.entries(p.overlaps.q)), y.entries(p.hats.V))
+    divergence = solve_each(
+        [hat - value for hat, value in response.items()], y.entries(p.means.div)
+    )
+    semantic = [
+        sp.expand(equation.subs(divergence))
+        for equation in stationarity(y.entries(p.overlaps.theta))
+    ]
+    solution = {
+        **response,
+        **solve_each(stationarity(y.entries(p.overlaps.V)), y.entries(p.hats.q)),
+        **solve_each(stationarity(y.entries(p.overlaps.m)), y.entries(p.hats.m)),
+        **solve_each(semantic, y.entries(p.hats.theta)),
+    }
+    return {hat: solution[hat] for hat in p.hats.symbols}
+
+
+def _dot(left: sp.MatrixBase, right: sp.MatrixBase) -> sp.Expr:
+    return sum(x * y for x, y in zip(left, right, strict=True))

@@ -5,37 +5,51 @@ from __future__ import annotations
 import sympy as sp
 
 from symattn.symbolic import symbols as y
+from symattn.symbolic.overlaps import OrderParameters
 
 
-def ridge_denominator(V_hat: sp.Expr = y.V_hat) -> sp.Expr:
-    """D = lambda + sigma^2 V_hat."""
-    return y.lam + y.sigma**2 * V_hat
+def ridge_denominator(p: OrderParameters) -> sp.ImmutableMatrix:
+    """D = lambda I + sigma^2 V_hat."""
+    return y.lam * sp.eye(p.hats.V.rows) + y.sigma**2 * p.hats.V
 
 
-def extremal_form(expected_envelope: sp.Expr = y.envelope) -> sp.Expr:
-    """The training loss whose extremum over overlaps and hats is eps_t (two tokens, rank one).
+def ridge_source(p: OrderParameters) -> sp.ImmutableMatrix:
+    """B = sigma^2 q_hat + sum_lk G_lk m_hat_l m_hat_k^T + sigma^2 theta_hat rho theta_hat^T."""
+    positional = (p.hats.m.T * p.gram * p.hats.m).applyfunc(sp.expand)
+    semantic = y.sigma**2 * p.hats.theta * p.rho * p.hats.theta.T
+    return y.sigma**2 * p.hats.q + positional + semantic
 
-    alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat
-    - (sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2)/(2 D), with rho = sigma^2.
+
+def extremal_form(
+    p: OrderParameters,
+    expected_envelope: sp.Expr,
+    resolvent: sp.MatrixBase,
+    source: sp.MatrixBase,
+) -> sp.Expr:
+    """The training loss whose extremum over overlaps and hats is eps_t.
+
+    alpha E[M] + Tr(q_hat V - V_hat q)/2 + sum_l m_l . m_hat_l + Tr theta theta_hat^T
+    - Tr(D^-1 B)/2. resolvent stands for D^-1 and source for B (`ridge_source`).
     """
-    rho = y.sigma**2
-    ridge_energy = y.sigma**2 * y.q_hat + y.m_hat**2 + y.sigma**2 * rho * y.theta_hat**2
+    overlaps, hats = p.overlaps, p.hats
     return (
         y.alpha * expected_envelope
-        + (y.q_hat * y.V - y.V_hat * y.q) / 2
-        + y.m * y.m_hat
-        + y.theta * y.theta_hat
-        - ridge_energy / ridge_denominator() / 2
+        + (hats.q * overlaps.V - hats.V * overlaps.q).trace() / 2
+        + (overlaps.m * hats.m.T).trace()
+        + (overlaps.theta * hats.theta.T).trace()
+        - (resolvent * source).trace() / 2
     )
 
 
-def train_loss_direct() -> sp.Expr:
-    """alpha E[loss at the prox] + lambda q / (2 sigma^2): eps_t at its saddle point."""
-    return y.alpha * y.loss_at_prox + y.lam * y.q / (2 * y.sigma**2)
+def train_loss_direct(p: OrderParameters) -> sp.Expr:
+    """alpha E[loss at the prox] + lambda Tr q/(2 sigma^2): eps_t at its saddle point."""
+    return y.alpha * y.loss_at_prox + y.lam * p.overlaps.q.trace() / (2 * y.sigma**2)
 
 
-def test_loss(weights: sp.Matrix, target: sp.Matrix, sigma: sp.Expr) -> sp.Expr:
-    """(1/2) Tr (T - S) rho (T - S)^T with rho = sigma^2 I: the test error is its mean at x = w."""
-    mismatch = target - weights
-    rho = sigma**2 * sp.eye(weights.cols)
-    return (mismatch * rho * mismatch.T).trace() / 2
+def test_loss(mismatch: sp.MatrixBase) -> sp.Expr:
+    """(1/2) Tr (T - S) rho_Sigma (T - S)^T, rho_Sigma = sigma^2 I; the test error is its mean.
+
+    mismatch: T - S, with S at the field w instead of the prox.
+    """
+    rho_sigma = y.sigma**2 * sp.eye(mismatch.cols)
+    return (mismatch * rho_sigma * mismatch.T).trace() / 2

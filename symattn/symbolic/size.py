@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 from symattn.errors import InvalidInput
 
-LARGEST_LENGTH = 5
-LARGEST_RANK = 3
+# The determinant of I + V Hess loss has 2^(L r) minors, each a line of a generated kernel.
+LARGEST_SIZE = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Size:
-    """Sizes of the model for which the equations are written out.
+    """Sizes of a model whose equations are written out component by component.
 
-    length: number of tokens L, 2 to 5.
-    student_rank: number of columns r of Q, 1 to 3.
-    target_rank: number of columns t of Q*, 1 to 3.
+    length: number of tokens L, 2 to 8.
+    student_rank: number r of columns of Q, with L r at most 8.
+    target_rank: number t of columns of Q*, 1 to 8.
 
-    Raises InvalidInput outside these ranges (expressions grow as the factorial of L r).
+    Raises InvalidInput for other sizes.
     """
 
     length: int = 2
@@ -26,24 +26,25 @@ class Size:
     target_rank: int = 1
 
     def __post_init__(self) -> None:
-        for name, smallest, largest in (
-            ("length", 2, LARGEST_LENGTH),
-            ("student_rank", 1, LARGEST_RANK),
-            ("target_rank", 1, LARGEST_RANK),
-        ):
-            value = getattr(self, name)
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            if not whole or not smallest <= value <= largest:
-                raise InvalidInput.of(
-                    name, value, f"a whole number from {smallest} to {largest} to be written out"
-                )
+        self._require("length", 2, LARGEST_SIZE)
+        self._require("student_rank", 1, LARGEST_SIZE // self.length)
+        self._require("target_rank", 1, LARGEST_SIZE)
+
+    def _require(self, name: str, smallest: int, largest: int) -> None:
+        value = getattr(self, name)
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if not whole or not smallest <= value <= largest:
+            allowed = f"a whole number from {smallest} to {largest} to be written out"
+            if name == "student_rank":
+                allowed += f" at length {self.length}"
+            raise InvalidInput.of(name, value, allowed)
 
     @property
     def tag(self) -> str:
-        """Short name used in file names, such as `l2_r1_t1`."""
+        """The sizes as they stand in file names, such as `l2_r1_t1`."""
         return f"l{self.length}_r{self.student_rank}_t{self.target_rank}"
 
     @property
     def is_rotated(self) -> bool:
-        """Whether the equations use the rotated coordinates of two tokens and one direction."""
-        return (self.length, self.student_rank, self.target_rank) == (2, 1, 1)
+        """Whether the equations are written in the rotated coordinates of two tokens."""
+        return self == Size(2, 1, 1)

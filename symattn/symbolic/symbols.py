@@ -1,25 +1,72 @@
-"""Every symbol of the theory, in one place, with its assumptions and its LaTeX name.
+"""Every symbol of the theory, with its assumptions, in one place.
 
-Conventions for two tokens and one direction: x_1, x_2 are token coordinates, u = (x_1 - x_2)/sqrt 2
-and v = (x_1 + x_2)/sqrt 2 the rotated ones; the field w has rotated coordinates (a, b), the
-target's field h* has (u_star, v_star).
+Vectors and matrices carry their indices in the name, counted from 1: `x_21` is component 1 of token
+2, `V_12` an entry of V. Where there is one direction only its index is dropped: `x_2`, `V`.
 """
 
 from __future__ import annotations
 
 import sympy as sp
 
-alpha, sigma, lam, V, s = sp.symbols("alpha sigma lam V s", positive=True)
-omega, a11, a22 = sp.symbols("omega a11 a22", real=True)
+alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
+omega = sp.Symbol("omega", real=True)
+
+# Two tokens in rotated coordinates: (u, v) of the field x, (a, b) of w, (u_star, v_star) of h*.
 u, v, a, b, u_star, v_star = sp.symbols("u v a b u_star v_star", real=True)
 a_mean, b_mean, g_u, g_v = sp.symbols("a_mean b_mean g_u g_v", real=True)
-t11, t22, s11, s22 = sp.symbols("t11 t22 s11 s22", real=True)
-loss, l_u, l_v, l_uu, l_uv, l_vv = sp.symbols("loss l_u l_v l_uu l_uv l_vv", real=True)
-q, m, theta = sp.symbols("q m theta", real=True)
-q_hat, m_hat, V_hat, theta_hat = sp.symbols("q_hat m_hat V_hat theta_hat", real=True)
-envelope, loss_at_prox = sp.symbols("envelope loss_at_prox", real=True)
-e_g2, e_gm, e_div, e_gh = sp.symbols("e_g2 e_gm e_div e_gh", real=True)
+l_u, l_v, l_uu, l_uv, l_vv = sp.symbols("l_u l_v l_uu l_uv l_vv", real=True)
+s11, s22, t11, t22, a11, a22 = sp.symbols("s11 s22 t11 t22 a11 a22", real=True)
+
+loss, envelope, loss_at_prox = sp.symbols("loss envelope loss_at_prox", real=True)
 z = sp.Symbol("z", real=True)
 
-OVERLAPS = (q, m, V, theta)
-HATS = (q_hat, m_hat, V_hat, theta_hat)
+
+def fields(name: str, tokens: int, rank: int) -> sp.ImmutableMatrix:
+    """A vector for each token: name_l, or name_lk when there are several directions."""
+    return sp.ImmutableMatrix(
+        tokens,
+        rank,
+        lambda token, k: sp.Symbol(f"{name}_{token + 1}{_index(k, rank)}", real=True),
+    )
+
+
+def symmetric(name: str, order: int, *, positive: bool = False) -> sp.ImmutableMatrix:
+    """A symmetric matrix with entries name_ij, i <= j; just `name` when it is 1 x 1."""
+    assumption = {"positive": True} if positive and order == 1 else {"real": True}
+
+    def entry(i: int, j: int) -> sp.Symbol:
+        i, j = min(i, j), max(i, j)
+        return sp.Symbol(name if order == 1 else f"{name}_{i + 1}{j + 1}", **assumption)
+
+    return sp.ImmutableMatrix(order, order, entry)
+
+
+def rectangular(name: str, rows: int, columns: int) -> sp.ImmutableMatrix:
+    """A matrix with entries name_ij; just `name` when it is 1 x 1."""
+    return sp.ImmutableMatrix(
+        rows,
+        columns,
+        lambda i, j: sp.Symbol(
+            name if rows == columns == 1 else f"{name}_{i + 1}{j + 1}", real=True
+        ),
+    )
+
+
+def square(name: str, length: int) -> sp.ImmutableMatrix:
+    """An L x L matrix over tokens with entries name_lk."""
+    return sp.ImmutableMatrix(
+        length, length, lambda row, column: sp.Symbol(f"{name}_{row + 1}{column + 1}", real=True)
+    )
+
+
+def entries(matrix: sp.MatrixBase) -> tuple[sp.Symbol, ...]:
+    """The symbols in a matrix, each once, row by row."""
+    return tuple(dict.fromkeys(x for entry in matrix for x in _sorted_symbols(entry)))
+
+
+def _sorted_symbols(expression: sp.Expr) -> list[sp.Symbol]:
+    return sorted(expression.free_symbols, key=lambda x: x.name)
+
+
+def _index(k: int, rank: int) -> str:
+    return "" if rank == 1 else str(k + 1)

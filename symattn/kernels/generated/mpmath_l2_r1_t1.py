@@ -68,7 +68,7 @@ def loss_jet(
     t22: mpf,
     sigma: mpf,
 ) -> tuple[mpf, mpf, mpf, mpf, mpf, mpf]:
-    """(sigma^2/2) |T - S|_F^2 = sigma^2 ((t11 - s11)^2 + (t22 - s22)^2) with derivatives.
+    """The loss sigma^2 ((t11 - s11)^2 + (t22 - s22)^2) with its derivatives.
 
     The first twelve arguments are what `student_jet` returns. Returned: loss, l_u, l_v, l_uu, l_uv,
     l_vv.
@@ -94,9 +94,9 @@ def loss_jet(
     loss = c0 * (r11**2 + r22**2)
     l_u = 2 * c0 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c0 * (r11 * s11_v + r22 * s22_v)
-    l_uu = 2 * c0 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
-    l_uv = 2 * c0 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
-    l_vv = 2 * c0 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
+    l_uu = -2 * c0 * (-r11 * s11_uu - r22 * s22_uu - s11_u**2 - s22_u**2)
+    l_uv = -2 * c0 * (-r11 * s11_uv - r22 * s22_uv - s11_u * s11_v - s22_u * s22_v)
+    l_vv = -2 * c0 * (-r11 * s11_vv - r22 * s22_vv - s11_v**2 - s22_v**2)
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 
@@ -131,16 +131,16 @@ def channel(u: mpf, v: mpf, t11: mpf, t22: mpf, sigma: mpf) -> tuple[mpf, mpf, m
     loss = c3 * (r11**2 + r22**2)
     l_u = 2 * c3 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c3 * (r11 * s11_v + r22 * s22_v)
-    l_uu = 2 * c3 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
-    l_uv = 2 * c3 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
-    l_vv = 2 * c3 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
+    l_uu = -2 * c3 * (-r11 * s11_uu - r22 * s22_uu - s11_u**2 - s22_u**2)
+    l_uv = -2 * c3 * (-r11 * s11_uv - r22 * s22_uv - s11_u * s11_v - s22_u * s22_v)
+    l_vv = -2 * c3 * (-r11 * s11_vv - r22 * s22_vv - s11_v**2 - s22_v**2)
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 
 def inverse_prox(
     u: mpf, v: mpf, l_u: mpf, l_v: mpf, l_uu: mpf, l_uv: mpf, l_vv: mpf, V: mpf
 ) -> tuple[mpf, mpf, mpf]:
-    """w(x) = x + V grad loss(x) and its Jacobian determinant det(I + V Hess loss(x)).
+    """w(x) = x + V grad loss(x) and its determinant det(I + V Hess loss(x)).
 
     Returned: the rotated components a, b of w, and the determinant.
     """
@@ -197,10 +197,12 @@ def test_loss(s11: mpf, s22: mpf, t11: mpf, t22: mpf, sigma: mpf) -> mpf:
 def ridge(
     q_hat: mpf, m_hat: mpf, V_hat: mpf, theta_hat: mpf, lam: mpf, sigma: mpf
 ) -> tuple[mpf, mpf, mpf, mpf]:
-    """Overlaps (q, m, V, theta) from the hats; D = lam + sigma^2 V_hat, rho = sigma^2.
+    """Overlaps (q, m, V, theta) from the hats.
 
-    V = sigma^2/D,  m = m_hat/D,  theta = sigma^2 rho theta_hat/D,
-    q = sigma^2 (sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2)/D^2.
+    V = sigma^2/D,  m = m_hat/D,  theta = sigma^2 rho theta_hat/D,  q = sigma^2 B/D^2,
+    D = lam + sigma^2 V_hat,  rho = sigma^2,
+    B = sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2.
+    resolvent: 1/D; source: B.
     """
     q_hat = mp.convert(q_hat)
     m_hat = mp.convert(m_hat)
@@ -209,13 +211,13 @@ def ridge(
     lam = mp.convert(lam)
     sigma = mp.convert(sigma)
     c0 = sigma**2
-    c1 = V_hat * c0 + lam
-    c2 = sigma**4
-    q = c0 * (c0 * q_hat + c2 * theta_hat**2 + m_hat**2) / c1**2
-    c3 = 1 / c1
-    m = c3 * m_hat
-    V = c0 * c3
-    theta = c2 * c3 * theta_hat
+    resolvent = 1 / (V_hat * c0 + lam)
+    c1 = sigma**4
+    source = c0 * q_hat + c1 * theta_hat**2 + m_hat**2
+    q = c0 * resolvent**2 * source
+    m = m_hat * resolvent
+    V = c0 * resolvent
+    theta = c1 * resolvent * theta_hat
     return q, m, V, theta
 
 
@@ -224,7 +226,7 @@ def ridge_jacobian(
 ) -> tuple[mpf, ...]:
     """Derivatives of `ridge`: d(q, m, V, theta)/d(q_hat, m_hat, V_hat, theta_hat).
 
-    Sixteen values, one row of the Jacobian after the other.
+    One row of the Jacobian after the other.
     """
     q_hat = mp.convert(q_hat)
     m_hat = mp.convert(m_hat)
@@ -232,30 +234,29 @@ def ridge_jacobian(
     theta_hat = mp.convert(theta_hat)
     lam = mp.convert(lam)
     sigma = mp.convert(sigma)
-    c0 = sigma**4
-    c1 = sigma**2
-    c2 = V_hat * c1 + lam
-    c3 = 1 / c2**2
-    c4 = c0 * c3
-    q_by_q_hat = c4
-    c5 = c1 * c3 * m_hat
-    q_by_m_hat = 2 * c5
-    q_by_V_hat = -2 * c0 * (c0 * theta_hat**2 + c1 * q_hat + m_hat**2) / c2**3
-    c6 = c3 * sigma**6 * theta_hat
-    q_by_theta_hat = 2 * c6
+    c0 = sigma**2
+    resolvent = 1 / (V_hat * c0 + lam)
+    c1 = sigma**4
+    source = c0 * q_hat + c1 * theta_hat**2 + m_hat**2
+    c2 = resolvent**2
+    q_by_q_hat = c1 * c2
+    c3 = c0 * c2 * m_hat
+    q_by_m_hat = 2 * c3
+    q_by_V_hat = -2 * c1 * resolvent**3 * source
+    c4 = c2 * sigma**6 * theta_hat
+    q_by_theta_hat = 2 * c4
     m_by_q_hat = 0
-    c7 = 1 / c2
-    m_by_m_hat = c7
-    m_by_V_hat = -c5
+    m_by_m_hat = resolvent
+    m_by_V_hat = -c3
     m_by_theta_hat = 0
     V_by_q_hat = 0
     V_by_m_hat = 0
-    V_by_V_hat = -c4
+    V_by_V_hat = -q_by_q_hat
     V_by_theta_hat = 0
     theta_by_q_hat = 0
     theta_by_m_hat = 0
-    theta_by_V_hat = -c6
-    theta_by_theta_hat = c0 * c7
+    theta_by_V_hat = -c4
+    theta_by_theta_hat = c1 * resolvent
     return (
         q_by_q_hat,
         q_by_m_hat,
@@ -315,9 +316,8 @@ def train_loss_extremal(
 ) -> mpf:
     """Training loss eps_t in its extremal form, stationary in all overlaps and hats.
 
-    alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat
-    - (sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2)/(2 D), with D = lam + sigma^2 V_hat and
-    rho = sigma^2. envelope: E[M].
+    alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat - B/(2 D),
+    with D and B as in `ridge`. envelope: E[M].
     """
     alpha = mp.convert(alpha)
     envelope = mp.convert(envelope)
@@ -332,18 +332,20 @@ def train_loss_extremal(
     lam = mp.convert(lam)
     sigma = mp.convert(sigma)
     c0 = sigma**2
+    resolvent = 1 / (V_hat * c0 + lam)
+    source = c0 * q_hat + m_hat**2 + sigma**4 * theta_hat**2
     return (
         V * q_hat / 2
         + alpha * envelope
         + m * m_hat
         + theta * theta_hat
         - V_hat * q / 2
-        - (c0 * q_hat + m_hat**2 + sigma**4 * theta_hat**2) / (2 * (V_hat * c0 + lam))
+        - resolvent * source / 2
     )
 
 
 def train_loss_direct(alpha: mpf, loss_at_prox: mpf, q: mpf, lam: mpf, sigma: mpf) -> mpf:
-    """Training loss eps_t = alpha E[loss at the prox] + lam q/(2 sigma^2).
+    """Training loss eps_t = alpha E[loss at the prox] + lam Tr q/(2 sigma^2).
 
     Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
     """
