@@ -6,9 +6,9 @@ import sympy as sp
 
 from symattn.kernels import overlaps
 from symattn.kernels.function import Kernel, Statement
-from symattn.symbolic import attention, channel, hats, losses
+from symattn.symbolic import attention, channel, hats, jets, losses
 from symattn.symbolic import symbols as y
-from symattn.symbolic.overlaps import order_parameters
+from symattn.symbolic.coordinates import coordinates
 from symattn.symbolic.size import Size
 
 STUDENT_DOC = """Attention weights S[x] = softmax(x x^T) of the fields x, row by row."""
@@ -50,99 +50,92 @@ s: the student's weights at the field w; t: the target.
 
 def kernels(size: Size) -> list[Kernel]:
     """All kernels of a size."""
-    length, r, t = size.length, size.student_rank, size.target_rank
-    p = order_parameters(size)
-    x, w, w_mean, g = (y.fields(name, length, r) for name in ("x", "w", "w_mean", "g"))
-    h = y.fields("h", length, t)
-    mixing, weights, target = (y.square(name, length) for name in ("a", "s", "t"))
-    labels = [name.name.removeprefix("x_") for name in x]
-    gradient = y.fields("l", length, r)
-    hessian = sp.Matrix(
-        length * r,
-        length * r,
-        lambda i, j: sp.Symbol(f"l_{labels[min(i, j)]}_{labels[max(i, j)]}", real=True),
-    )
-    student_steps, student = _student(x)
-    target_steps, semantic = _student(h)
-    susceptibility = p.overlaps.V
-    det = sp.Symbol("det", real=True)
-    minor_steps, determinant = channel.minors(
-        channel.prox_jacobian(hessian, susceptibility), "minor"
-    )
-    field = channel.inverse_prox(x, gradient, susceptibility)
-    covariance = y.symmetric("cov", r, positive=True)
-    gg, div, gh = hats.integrands(g, w - w_mean, channel.inverse(covariance), h)
-    energy = sp.Symbol("energy", real=True)
+    c = coordinates(size)
+    p = c.order_parameters
+    student_steps, student = _stable_student(c.x)
+    semantic_steps, semantic = _stable_student(c.h)
+    loss_steps, loss_jet = jets.loss_of_weights(c)
+    by_value = dict(zip(c.weights, student, strict=True))
+    inside = [(name, value.xreplace(by_value)) for name, value in loss_steps]
+    results = [(name, value.xreplace(by_value)) for name, value in loss_jet]
+    target = attention.target(semantic, y.omega, c.mixing)
+    susceptibility = y.entries(p.overlaps.V)
+    det, energy = sp.symbols("det energy", real=True)
+    field = channel.inverse_prox(c.x, c.gradient, p.overlaps.V)
+    minors, determinant = channel.minors(channel.prox_jacobian(c.hessian, p.overlaps.V), "minor")
+    gg, div, gh = hats.integrands(c.g, c.w - c.w_mean, channel.inverse(c.covariance), c.h)
     return [
         Kernel(
             "student",
-            tuple(x),
+            tuple(c.x),
             tuple(student_steps),
-            tuple(zip(weights, student, strict=True)),
+            tuple(zip(c.weights, student, strict=True)),
             STUDENT_DOC,
         ),
         Kernel(
             "target",
-            (*h, y.omega, *mixing),
-            tuple(target_steps),
-            tuple(zip(target, (1 - y.omega) * semantic + y.omega * mixing, strict=True)),
+            (*c.h, y.omega, *c.mixing),
+            tuple(semantic_steps),
+            tuple(zip(c.target, target, strict=True)),
             TARGET_DOC,
         ),
         Kernel(
             "channel",
-            (*x, *target, y.sigma),
-            *_channel(x, target, [y.loss, *gradient, *y.entries(hessian)]),
+            (*c.x, *c.target, y.sigma),
+            (*student_steps, *inside),
+            tuple(results),
             CHANNEL_DOC,
         ),
         Kernel(
             "inverse_prox",
-            (*x, *gradient, *y.entries(hessian), *y.entries(susceptibility)),
-            tuple(minor_steps),
-            (*zip(w, field, strict=True), (det, determinant)),
+            (*c.x, *c.gradient, *channel.upper(c.hessian), *susceptibility),
+            tuple(minors),
+            (*zip(c.w, field, strict=True), (det, determinant)),
             INVERSE_PROX_DOC,
         ),
         Kernel(
             "energy",
-            (*x, *w, y.loss, *y.entries(susceptibility)),
+            (*c.x, *c.w, y.loss, *susceptibility),
             (),
-            ((energy, channel.energy(x - w, channel.inverse(susceptibility), y.loss)),),
+            ((energy, channel.energy(c.x - c.w, channel.inverse(p.overlaps.V), y.loss)),),
             ENERGY_DOC,
         ),
         Kernel(
             "hat_integrands",
-            (*g, *w, *w_mean, *y.entries(covariance), *h),
+            (*c.g, *c.w, *c.w_mean, *y.entries(c.covariance), *c.h),
             (),
             (
-                *zip(y.entries(p.means.gg), _upper(gg), strict=True),
-                *zip(y.entries(p.means.div), _upper((div + div.T) / 2), strict=True),
+                *zip(y.entries(p.means.gg), channel.upper(gg), strict=True),
+                *zip(y.entries(p.means.div), channel.upper((div + div.T) / 2), strict=True),
                 *zip(p.means.gh, gh, strict=True),
             ),
             HAT_INTEGRANDS_DOC,
         ),
         Kernel(
             "test_loss",
-            (*weights, *target, y.sigma),
+            (*c.weights, *c.target, y.sigma),
             (),
-            ((y.loss, losses.test_loss(target - weights)),),
+            ((y.loss, losses.test_loss(c.mismatch)),),
             TEST_LOSS_DOC,
         ),
         *overlaps.kernels(p, two_tokens=False),
     ]
 
 
-def _student(x: sp.MatrixBase) -> tuple[list[Statement], sp.Matrix]:
-    """Named steps to the attention weights of x, and the weights in terms of them."""
+def _stable_student(x: sp.MatrixBase) -> tuple[list[Statement], sp.Matrix]:
+    """Named steps to the attention weights of x, and the weights in terms of them.
+
+    The largest logit of a row is subtracted before exp, which then cannot overflow.
+    """
     length = x.rows
     named = y.square("s", length)
     if length == 2:
         weights = attention.student(x)
         diagonal = [(named[k, k], weights[k, k]) for k in (0, 1)]
         return diagonal, weights.xreplace({value: name for name, value in diagonal})
-    logits = attention.logits(x)
     products = y.symmetric("z", length)
-    steps = list(zip(y.entries(products), _upper(logits), strict=True))
+    steps = list(zip(y.entries(products), channel.upper(attention.logits(x)), strict=True))
     for row in range(length):
-        # The largest logit of a row is subtracted before exp, which then cannot overflow.
         largest, total = sp.symbols(f"largest_{row + 1} total_{row + 1}", real=True)
         powers = [sp.Symbol(f"e_{row + 1}{column + 1}", real=True) for column in range(length)]
         steps.append((largest, sp.Max(*products.row(row))))
@@ -154,50 +147,3 @@ def _student(x: sp.MatrixBase) -> tuple[list[Statement], sp.Matrix]:
             (weight, power / total) for weight, power in zip(named.row(row), powers, strict=True)
         ]
     return steps, sp.Matrix(named)
-
-
-def _channel(
-    x: sp.MatrixBase, target: sp.MatrixBase, names: list[sp.Symbol]
-) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
-    """Steps and results of the loss, its gradient and its Hessian, through the logits.
-
-    First the derivatives with respect to the logits of each row, as polynomials in the weights;
-    then those of the logits x_l . x_k with respect to x.
-    """
-    length = x.rows
-    steps, weights = _student(x)
-    free = y.square("logit", length)
-    attended = attention.weights_of_logits(free)
-    by_name = dict(zip(attended, weights, strict=True))
-    logits = attention.logits(x)
-    coordinates = list(x)
-    losses_of_rows = []
-    first: list[sp.Symbol] = []
-    curvature = sp.zeros(len(coordinates), len(coordinates))
-    for row in range(length):
-        loss = channel.matrix_loss((target - attended).row(row))
-        losses_of_rows.append(loss)
-        second = y.symmetric(f"dd_{row + 1}", length)
-        for column, logit in enumerate(free.row(row)):
-            slope = loss.diff(logit)
-            first.append(sp.Symbol(f"d_{row + 1}{column + 1}", real=True))
-            steps.append((first[-1], _in_weights(slope, by_name)))
-            steps += [
-                (second[column, other], _in_weights(slope.diff(free[row, other]), by_name))
-                for other in range(column, length)
-            ]
-        jacobian = logits.row(row).jacobian(coordinates)
-        curvature += jacobian.T * second * jacobian
-    linear = sum(slope * logit for slope, logit in zip(first, logits, strict=True))
-    gradient = channel.gradient(linear, coordinates)
-    bend = channel.symmetric(channel.hessian(linear, coordinates), len(coordinates))
-    values = [_in_weights(sum(losses_of_rows), by_name), *gradient, *_upper(curvature + bend)]
-    return tuple(steps), tuple(zip(names, values, strict=True))
-
-
-def _in_weights(expression: sp.Expr, by_name: dict[sp.Expr, sp.Expr]) -> sp.Expr:
-    return sp.factor_terms(expression.xreplace(by_name))
-
-
-def _upper(matrix: sp.MatrixBase) -> list[sp.Expr]:
-    return [matrix[i, j] for i in range(matrix.rows) for j in range(i, matrix.cols)]

@@ -133,14 +133,12 @@ def _resolvent_steps(p: OrderParameters) -> list[Statement]:
     if denominator.rows == 1:
         return [(resolvent[0], 1 / denominator[0])]
     named = y.symmetric("denominator", denominator.rows)
-    steps = list(zip(y.entries(named), _upper(denominator), strict=True))
-    return steps + list(zip(y.entries(resolvent), _upper(channel.inverse(named)), strict=True))
+    steps = list(zip(y.entries(named), channel.upper(denominator), strict=True))
+    return steps + list(
+        zip(y.entries(resolvent), channel.upper(channel.inverse(named)), strict=True)
+    )
 
 
 def _source_steps(p: OrderParameters) -> list[Statement]:
     source = ridge_side.source_symbol(p)
-    return list(zip(y.entries(source), _upper(losses.ridge_source(p)), strict=True))
-
-
-def _upper(matrix: sp.MatrixBase) -> list[sp.Expr]:
-    return [matrix[i, j] for i in range(matrix.rows) for j in range(i, matrix.cols)]
+    return list(zip(y.entries(source), channel.upper(losses.ridge_source(p)), strict=True))

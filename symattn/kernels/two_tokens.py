@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import sympy as sp
 
 from symattn.kernels import overlaps
-from symattn.kernels.function import Kernel, Statement
-from symattn.symbolic import channel, hats, losses
+from symattn.kernels.function import Kernel
+from symattn.symbolic import attention, channel, hats, jets, losses
 from symattn.symbolic import symbols as y
-from symattn.symbolic.attention import rotated_positional_direction, two_token_weights
-from symattn.symbolic.functions import logistic
-from symattn.symbolic.overlaps import order_parameters
+from symattn.symbolic.coordinates import coordinates
 from symattn.symbolic.size import Size
-
-FIELD = (y.u, y.v)
-GRADIENT = (y.l_u, y.l_v)
-HESSIAN = (y.l_uu, y.l_uv, y.l_vv)
-LOSS_JET = (y.loss, *GRADIENT, *HESSIAN)
-
-
-def _jet_symbols(weight: str) -> tuple[sp.Symbol, ...]:
-    names = [weight, *(f"{weight}_{part}" for part in ("u", "v", "uu", "uv", "vv"))]
-    return tuple(sp.Symbol(name, real=True) for name in names)
-
-
-MEANS = sp.symbols("e_g2 e_gm e_div e_gh", real=True)
-DET, ENERGY = sp.symbols("det energy", real=True)
-STUDENT_JET = (*_jet_symbols("s11"), *_jet_symbols("s22"))
-
 
 TARGET_DOC = """Diagonal of the target T[h*] = (1 - omega) softmax(h* h*^T) + omega A.
 
@@ -77,149 +57,80 @@ s11, s22: the student's weights at the field w; t11, t22: those of the target.
 """
 
 
-def _jet(expression: sp.Expr) -> list[sp.Expr]:
-    return [expression, *channel.gradient(expression, FIELD), *channel.hessian(expression, FIELD)]
-
-
-def _student_steps() -> tuple[list[Statement], list[Statement]]:
-    """Named intermediate values of the student's jet, and the jet."""
-    steps: list[Statement] = []
-    results: list[Statement] = []
-    for token, weight in zip(("11", "22"), two_token_weights(*FIELD), strict=True):
-        value, slope, bend = sp.symbols(f"s{token} slope{token} bend{token}", real=True)
-        logit = weight.args[0]
-        # logistic' = p(logistic) with the polynomial p, hence logistic'' = p' p.
-        polynomial = logistic(y.z).diff(y.z).subs(logistic(y.z), value)
-        steps += [
-            (value, weight),
-            (slope, polynomial),
-            (bend, slope * polynomial.diff(value)),
-        ]
-        outer = sp.Function("outer")
-        chain = _jet(outer(logit))
-        names = _jet_symbols(f"s{token}")
-        for name, derivative in zip(names[1:], chain[1:], strict=True):
-            results.append((name, _apply_chain(derivative, outer, slope, bend)))
-        results.insert(len(results) - 5, (value, value))
-    return steps, results
-
-
-def _apply_chain(
-    derivative: sp.Expr, outer: sp.Function, slope: sp.Symbol, bend: sp.Symbol
-) -> sp.Expr:
-    """Name the first and second derivative of the outer function of a composition."""
-
-    def named(node: sp.Subs) -> sp.Expr:
-        return {1: slope, 2: bend}[node.expr.derivative_count]
-
-    return derivative.replace(lambda node: isinstance(node, sp.Subs), named)
-
-
-def _loss_steps() -> tuple[list[Statement], list[Statement]]:
-    """The mismatches S - T, and the loss and its derivatives in terms of the student's jet."""
-    jets = {"11": STUDENT_JET[:6], "22": STUDENT_JET[6:]}
-    functions = {token: sp.Function(f"weight{token}")(*FIELD) for token in jets}
-    r11, r22 = sp.symbols("r11 r22", real=True)
-    mismatch = {r11: functions["11"] - y.t11, r22: functions["22"] - y.t22}
-    loss = _of_mismatch(channel.matrix_loss, r11, r22).xreplace(mismatch)
-    names = {
-        derivative: name
-        for token, jet in jets.items()
-        for derivative, name in zip(_jet(functions[token]), jet, strict=True)
-    }
-    steps = [(r11, y.s11 - y.t11), (r22, y.s22 - y.t22)]
-    by_name = {value: name for name, value in steps}
-    results = [
-        (name, sp.factor_terms(derivative.xreplace(names).xreplace(by_name)))
-        for name, derivative in zip(LOSS_JET, _jet(loss), strict=True)
-    ]
-    return steps, results
-
-
-def _of_mismatch(
-    loss: Callable[[sp.MatrixBase], sp.Expr], first: sp.Expr, second: sp.Expr
-) -> sp.Expr:
-    """A loss of T - S in terms of the two free entries of T - S."""
-    r11, r22 = sp.symbols("r11 r22", real=True)
-    combined = sp.factor_terms(sp.expand(loss(channel.two_token_mismatch(r11, r22))))
-    return combined.xreplace({r11: first, r22: second})
-
-
 def kernels() -> list[Kernel]:
     """All kernels of two tokens and rank one."""
-    student_steps, student_results = _student_steps()
-    loss_steps, loss_results = _loss_steps()
-    V = order_parameters(Size()).overlaps.V[0]
-    inside = [pair for pair in student_results if pair[0] != pair[1]]
-    a11, a22, t11, t22 = y.a11, y.a22, y.t11, y.t22
-    target = [
-        (1 - y.omega) * weight + y.omega * mixing
-        for weight, mixing in zip(two_token_weights(y.u_star, y.v_star), (a11, a22), strict=True)
-    ]
-    hessian = channel.symmetric(HESSIAN, 2)
-    susceptibility = sp.Matrix([[V]])
-    field = channel.inverse_prox(sp.Matrix(FIELD), sp.Matrix(GRADIENT), susceptibility)
-    jacobian = channel.prox_jacobian(hessian, susceptibility)
-    energy = channel.energy(sp.Matrix([y.u - y.a, y.v - y.b]), susceptibility.inv(), y.loss)
-    g = sp.Matrix([y.g_u, y.g_v])
-    gg, div, gh = hats.integrands(
-        g,
-        sp.Matrix([y.a - y.a_mean, y.b - y.b_mean]),
-        sp.Matrix([[1 / y.s**2]]),
-        sp.Matrix([y.u_star, y.v_star]),
+    c = coordinates(Size())
+    p = c.order_parameters
+    V = p.overlaps.V[0]
+    diagonal = [(0, 0), (1, 1)]
+    free_weights, free_target, free_mixing = (
+        [matrix[place] for place in diagonal] for matrix in (c.weights, c.target, c.mixing)
     )
-    gm = g.dot(sp.Matrix(rotated_positional_direction()))
-    test_loss = _of_mismatch(losses.test_loss, t11 - y.s11, t22 - y.s22)
+    target = attention.target(attention.student(c.tokens(c.h)), y.omega, c.mixing)
+    student_steps, student_jet = jets.student_jet(c)
+    loss_steps, loss_jet = jets.loss_of_student_jet(c)
+    weight_jets = [name for name, _ in student_jet]
+    inside = [(name, value) for name, value in student_jet if name != value]
+    hessian = channel.upper(c.hessian)
+    det, energy = sp.symbols("det energy", real=True)
+    field = channel.inverse_prox(c.x, c.gradient, p.overlaps.V)
+    jacobian = channel.prox_jacobian(c.hessian, p.overlaps.V)
+    gg, div, gh = hats.integrands(c.g, c.w - c.w_mean, channel.inverse(c.covariance), c.h)
+    gm = (c.g.T * hats.positional_direction(c))[0]
+    mismatch = [c.mismatch[place] for place in diagonal]
+    test_loss = channel.of_two_mismatches(losses.test_loss, *mismatch)
     return [
         Kernel(
             "target",
-            (y.u_star, y.v_star, y.omega, a11, a22),
+            (*c.h, y.omega, *free_mixing),
             (),
-            ((t11, target[0]), (t22, target[1])),
+            tuple((name, target[place]) for name, place in zip(free_target, diagonal, strict=True)),
             TARGET_DOC,
         ),
-        Kernel("student_jet", FIELD, tuple(student_steps), tuple(student_results), STUDENT_JET_DOC),
+        Kernel(
+            "student_jet", tuple(c.x), tuple(student_steps), tuple(student_jet), STUDENT_JET_DOC
+        ),
         Kernel(
             "loss_jet",
-            (*STUDENT_JET, t11, t22, y.sigma),
+            (*weight_jets, *free_target, y.sigma),
             tuple(loss_steps),
-            tuple(loss_results),
+            tuple(loss_jet),
             LOSS_JET_DOC,
         ),
         Kernel(
             "channel",
-            (*FIELD, t11, t22, y.sigma),
+            (*c.x, *free_target, y.sigma),
             (*student_steps, *inside, *loss_steps),
-            tuple(loss_results),
+            tuple(loss_jet),
             CHANNEL_DOC,
         ),
         Kernel(
             "inverse_prox",
-            (*FIELD, *GRADIENT, *HESSIAN, V),
+            (*c.x, *c.gradient, *hessian, V),
             (),
-            ((y.a, field[0]), (y.b, field[1]), (DET, channel.determinant(jacobian))),
+            (*zip(c.w, field, strict=True), (det, channel.determinant(jacobian))),
             INVERSE_PROX_DOC,
         ),
         Kernel(
             "energy",
-            (*FIELD, y.a, y.b, y.loss, V),
+            (*c.x, *c.w, y.loss, V),
             (),
-            ((ENERGY, energy),),
+            ((energy, channel.energy(c.x - c.w, channel.inverse(p.overlaps.V), y.loss)),),
             ENERGY_DOC,
         ),
         Kernel(
             "hat_integrands",
-            (y.g_u, y.g_v, y.a, y.b, y.a_mean, y.b_mean, y.s, y.u_star, y.v_star),
+            (*c.g, *c.w, *c.w_mean, y.s, *c.h),
             (),
-            tuple(zip(MEANS, (gg[0], gm, div[0], gh[0]), strict=True)),
+            tuple(zip(p.means.symbols, (gg[0], gm, div[0], gh[0]), strict=True)),
             HAT_INTEGRANDS_DOC,
         ),
         Kernel(
             "test_loss",
-            (y.s11, y.s22, t11, t22, y.sigma),
+            (*free_weights, *free_target, y.sigma),
             (),
             ((y.loss, test_loss),),
             TEST_LOSS_DOC,
         ),
-        *overlaps.kernels(order_parameters(Size()), two_tokens=True),
+        *overlaps.kernels(p, two_tokens=True),
     ]

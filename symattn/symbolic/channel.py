@@ -6,7 +6,7 @@ and w, which a rotation keeps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import sympy as sp
@@ -27,6 +27,15 @@ def two_token_mismatch(first: sp.Expr, second: sp.Expr) -> sp.Matrix:
     return sp.Matrix([[first, -first], [-second, second]])
 
 
+def of_two_mismatches(
+    loss: Callable[[sp.MatrixBase], sp.Expr], first: sp.Expr, second: sp.Expr
+) -> sp.Expr:
+    """A loss of T - S for two tokens, in terms of the diagonal of T - S."""
+    r11, r22 = sp.symbols("r11 r22", real=True)
+    combined = sp.factor_terms(sp.expand(loss(two_token_mismatch(r11, r22))))
+    return combined.xreplace({r11: first, r22: second})
+
+
 def gradient(expression: sp.Expr, coordinates: Sequence[sp.Symbol]) -> list[sp.Expr]:
     """First derivatives, in the order of the coordinates."""
     return [sp.diff(expression, x) for x in coordinates]
@@ -37,10 +46,16 @@ def hessian(expression: sp.Expr, coordinates: Sequence[sp.Symbol]) -> list[sp.Ex
     return [sp.diff(expression, x, y) for i, x in enumerate(coordinates) for y in coordinates[i:]]
 
 
-def symmetric(upper: Sequence[sp.Expr], order: int) -> sp.Matrix:
+def symmetric_matrix(values: Sequence[sp.Expr], order: int) -> sp.ImmutableMatrix:
     """The symmetric matrix whose upper triangle, row by row, is given."""
-    entries = dict(zip([(i, j) for i in range(order) for j in range(i, order)], upper, strict=True))
-    return sp.Matrix(order, order, lambda i, j: entries[min(i, j), max(i, j)])
+    places = [(i, j) for i in range(order) for j in range(i, order)]
+    entries = dict(zip(places, values, strict=True))
+    return sp.ImmutableMatrix(order, order, lambda i, j: entries[min(i, j), max(i, j)])
+
+
+def upper(matrix: sp.MatrixBase) -> list[sp.Expr]:
+    """The upper triangle of a square matrix, row by row."""
+    return [matrix[i, j] for i in range(matrix.rows) for j in range(i, matrix.cols)]
 
 
 def inverse_prox(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symattn.symbolic import symbols as y
+from symattn.symbolic.coordinates import Coordinates
 from symattn.symbolic.losses import extremal_form
 from symattn.symbolic.overlaps import OrderParameters
 from symattn.symbolic.ridge import resolvent_symbol, solve_each, source_symbol
@@ -22,6 +23,12 @@ def integrands(
     Stein's lemma the mean of the second is the mean of sum_l dg_l/dw_l.
     """
     return g.T * g, g.T * deviation * precision, g.T * h
+
+
+def positional_direction(c: Coordinates) -> sp.Matrix:
+    """dw/dm where one overlap m stands for all tokens: the integrand of m_hat is g . dw/dm."""
+    (m,) = y.entries(c.order_parameters.overlaps.m)
+    return c.rotated(c.order_parameters.overlaps.m).diff(m)
 
 
 def envelope_slope(p: OrderParameters, overlap: sp.Symbol) -> sp.Expr:
