@@ -1,0 +1,1 @@
+"""Generated kernels, and the generator that writes them from the equations."""

@@ -65,3 +65,17 @@ class softmax(sp.Function):
         index, *logits = self.args
         inner = ", ".join(printer._print(z) for z in logits)
         return rf"\operatorname{{softmax}}_{{{index}}}{power}\left({inner}\right)"
+
+
+class mean(sp.Function):
+    """The mean over the channel of its argument: notation, which `inside` takes off again."""
+
+    nargs = 1
+
+    def _latex(self, printer: Any) -> str:
+        return rf"\mathbb{{E}}\left[{printer._print(self.args[0])}\right]"
+
+
+def inside(expression: sp.Expr) -> sp.Expr:
+    """An expression linear in means, as the integrand whose mean it is."""
+    return expression.replace(mean, lambda integrand: integrand)

@@ -57,6 +57,7 @@ def loss_of_student_jet(c: Coordinates) -> tuple[list[Named], list[Named]]:
         mismatch.append(function - target)
     loss = channel.of_two_mismatches(channel.matrix_loss, *mismatch)
     residual = {value: name for name, value in steps}
+    residual.update({sp.expand(-value): -name for name, value in steps})
     results = [
         (name, sp.factor_terms(derivative.xreplace(by_name).xreplace(residual)))
         for name, derivative in zip(loss_jet_symbols(c), _jet(loss, c), strict=True)

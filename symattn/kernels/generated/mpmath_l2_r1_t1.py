@@ -94,9 +94,9 @@ def loss_jet(
     loss = c0 * (r11**2 + r22**2)
     l_u = 2 * c0 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c0 * (r11 * s11_v + r22 * s22_v)
-    l_uu = -2 * c0 * (-r11 * s11_uu - r22 * s22_uu - s11_u**2 - s22_u**2)
-    l_uv = -2 * c0 * (-r11 * s11_uv - r22 * s22_uv - s11_u * s11_v - s22_u * s22_v)
-    l_vv = -2 * c0 * (-r11 * s11_vv - r22 * s22_vv - s11_v**2 - s22_v**2)
+    l_uu = 2 * c0 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
+    l_uv = 2 * c0 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
+    l_vv = 2 * c0 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 
@@ -131,9 +131,9 @@ def channel(u: mpf, v: mpf, t11: mpf, t22: mpf, sigma: mpf) -> tuple[mpf, mpf, m
     loss = c3 * (r11**2 + r22**2)
     l_u = 2 * c3 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c3 * (r11 * s11_v + r22 * s22_v)
-    l_uu = -2 * c3 * (-r11 * s11_uu - r22 * s22_uu - s11_u**2 - s22_u**2)
-    l_uv = -2 * c3 * (-r11 * s11_uv - r22 * s22_uv - s11_u * s11_v - s22_u * s22_v)
-    l_vv = -2 * c3 * (-r11 * s11_vv - r22 * s22_vv - s11_v**2 - s22_v**2)
+    l_uu = 2 * c3 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
+    l_uv = 2 * c3 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
+    l_vv = 2 * c3 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 

@@ -1,0 +1,29 @@
+"""The derivation, one script a chapter, in the order of their numbers.
+
+Each script has one function, `chapter(size)`, which returns the chapter's steps with their machine
+checks. `derivation.md` is what `symattn derive` renders from them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from symattn.symbolic.derivation import Derivation
+from symattn.symbolic.size import Size
+
+SCRIPTS = (
+    "01_local_fields",
+    "02_channel",
+    "03_inverse_prox",
+    "04_training_loss",
+    "05_hats",
+    "06_ridge",
+    "07_losses",
+    "08_symmetries",
+)
+
+
+def derivation(size: Size) -> Derivation:
+    """All chapters for a size."""
+    scripts = (import_module(f"derivations.{name}") for name in SCRIPTS)
+    return Derivation(size, tuple(script.chapter(size) for script in scripts))

@@ -1,0 +1,104 @@
+"""The model by definition, in mpmath: what the checks of derived equations compare with.
+
+Nothing here is derived. Attention weights are exponentials over their sum, fields are matrices of
+one row a token, losses are sums over entries, and a covariance law is a joint Gaussian one.
+"""
+
+from __future__ import annotations
+
+from mpmath import matrix, mp, mpf
+
+
+def attention(x: matrix) -> matrix:
+    """softmax(x x^T), softmax over rows."""
+    weights = matrix(x.rows, x.rows)
+    for row in range(x.rows):
+        powers = [mp.exp(_dot(x, row, column)) for column in range(x.rows)]
+        for column, power in enumerate(powers):
+            weights[row, column] = power / mp.fsum(powers)
+    return weights
+
+
+def loss(x: matrix, target: matrix, sigma: mpf) -> mpf:
+    """Mean over Gaussian tokens of |(T - S[x]) y|^2/(2 d): here by averaging over signs.
+
+    The square of (T - S) y is quadratic in y, so independent signs have its mean exactly.
+    """
+    mismatch = target - attention(x)
+    return mean_square(mismatch, sigma) / 2
+
+
+def mean_square(mismatch: matrix, sigma: mpf) -> mpf:
+    """E |B y|^2 for independent components of y with variance sigma^2, as a mean over signs."""
+    length = mismatch.cols
+    total = mpf(0)
+    for pattern in range(2**length):
+        signs = matrix([sigma if pattern >> bit & 1 else -sigma for bit in range(length)])
+        total += mp.fsum(entry**2 for entry in mismatch * signs)
+    return total / 2**length
+
+
+def energy(x: matrix, w: matrix, V: matrix, target: matrix, sigma: mpf) -> mpf:
+    """sum_l (x_l - w_l)^T V^-1 (x_l - w_l)/2 + loss(x)."""
+    inverse, distance2 = V**-1, mpf(0)
+    for row in range(x.rows):
+        deviation = (x[row, :] - w[row, :]).T
+        distance2 += (deviation.T * inverse * deviation)[0]
+    return distance2 / 2 + loss(x, target, sigma)
+
+
+def extremal(
+    alpha: mpf,
+    envelope: mpf,
+    overlaps: tuple[matrix, matrix, matrix, matrix],
+    hats: tuple[matrix, matrix, matrix, matrix],
+    gram: matrix,
+    lam: mpf,
+    sigma: mpf,
+) -> mpf:
+    """The extremal form of the training loss, as matrices; overlaps and hats are (q, m, V, theta).
+
+    Sums over tokens and directions are written out one index at a time.
+    """
+    q, m, V, theta = overlaps
+    q_hat, m_hat, V_hat, theta_hat = hats
+    r, t, length = q.rows, theta.cols, m.rows
+    total = alpha * envelope
+    for i in range(r):
+        for j in range(r):
+            total += (q_hat[i, j] * V[j, i] - V_hat[i, j] * q[j, i]) / 2
+    for i in range(r):
+        total += mp.fsum(m[k, i] * m_hat[k, i] for k in range(length))
+        total += mp.fsum(theta[i, k] * theta_hat[i, k] for k in range(t))
+    ridge = lam * mp.eye(r) + sigma**2 * V_hat
+    source = sigma**2 * q_hat
+    for i in range(r):
+        for j in range(r):
+            source[i, j] += mp.fsum(
+                gram[k, n] * m_hat[k, i] * m_hat[n, j] for k in range(length) for n in range(length)
+            )
+            source[i, j] += sigma**4 * mp.fsum(theta_hat[i, k] * theta_hat[j, k] for k in range(t))
+    return total - trace(ridge**-1 * source) / 2
+
+
+def trace(square: matrix) -> mpf:
+    """Sum of the diagonal."""
+    return mp.fsum(square[i, i] for i in range(square.rows))
+
+
+def conditional_law(joint: matrix, mean: matrix, observed: matrix) -> tuple[matrix, matrix]:
+    """Mean and covariance of the last components of a Gaussian vector, given the first ones.
+
+    From the inverse of the joint covariance: the density's exponent is quadratic, and its block of
+    the last components is the inverse covariance wanted.
+    """
+    known = observed.rows
+    precision = joint**-1
+    block = precision[known:, known:]
+    coupling = precision[known:, :known]
+    covariance = block**-1
+    return mean[known:, :] - covariance * coupling * (observed - mean[:known, :]), covariance
+
+
+def _dot(x: matrix, row: int, column: int) -> mpf:
+    return mp.fsum(x[row, k] * x[column, k] for k in range(x.cols))

@@ -1,0 +1,92 @@
+"""The derivation as a Markdown document with mathematics that code hosts display."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from symattn.symbolic.derivation import Chapter, Derivation, Step
+from symattn.symbolic.latex import formula
+
+TITLE = "# From the model to the equations that are solved"
+
+PREFACE = """Written by `symattn derive` for {size}. Every equation below was
+made by sympy from the model's definitions, and checked by machine in the way stated beside it;
+`symattn derive` refuses to write this document if a check fails.
+
+The chain starts from two results of the replica method (replica-symmetric, zero temperature): the
+Gaussian law of the local fields, and the training loss as an extremum over overlaps and their
+conjugates. They are marked as starting points, and checked by their consequences."""
+
+DEFINITIONS = (
+    (r"$L$", "number of tokens"),
+    (r"$r$, $t$", r"number of columns of the student's $Q$ and of the target's $Q^\star$"),
+    (r"$\alpha$", "samples per dimension, $n/d$"),
+    (r"$\sigma$, $\lambda$", "scale of the data, ridge penalty"),
+    (r"$\omega$, $A$", "positional share of the target, its matrix of rows that sum to 1"),
+    (r"$x_l$, $h^\star_l$", "local fields of student and target at token $l$"),
+    (r"$w_l$", "the student's field before it is trained on the sample at hand"),
+    (r"$S[x]$, $T[h^\star]$", "attention weights of student and target"),
+    (r"$\ell(x)$", "loss of a sample per dimension"),
+    (r"$M(w)$, $x^\star$", "Moreau envelope and prox: minimum and minimiser of the energy"),
+    (r"$g$", r"$V^{-1}(x^\star - w)$, minus the gradient of the loss at the prox"),
+    (r"$q$, $\theta$", r"overlaps $Q^\top\Sigma Q/d$ and $Q^\top\Sigma Q^\star/d$"),
+    (r"$\rho$", r"$Q^{\star\top}\Sigma Q^\star/d = \sigma^2 I$"),
+    (r"$m_l$", r"positional overlaps $p_l\cdot Q/\sqrt d$"),
+    (r"$V$", "response: rescaled susceptibility of the trained student"),
+    (r"$\hat q$, $\hat m_l$, $\hat V$, $\hat\theta$", "conjugates of the overlaps"),
+    (r"$G_{lk}$", r"$p_l\cdot p_k$, products of the positional encodings"),
+    (r"$\varsigma(z)$", "$1/(1+e^{-z})$, the logistic function"),
+)
+
+ROTATED = (
+    (r"$u$, $v$", r"rotated field, $u = (x_1-x_2)/\sqrt2$ and $v = (x_1+x_2)/\sqrt2$"),
+    (r"$a$, $b$; $u^\star$, $v^\star$", r"rotated components of $w$; of $h^\star$"),
+    (r"$m$, $\hat m$", r"$m_1 = -m_2$ as $p_1 = -p_2$; $\hat m_1 - \hat m_2$"),
+)
+
+
+def markdown(derivation: Derivation, *, fenced: bool = True) -> str:
+    """The document. fenced: display mathematics as fenced blocks, else between double dollars."""
+    size = derivation.size
+    shown = f"$L = {size.length}$, $r = {size.student_rank}$, $t = {size.target_rank}$"
+    parts = [
+        TITLE,
+        PREFACE.format(size=shown),
+        "## Definitions",
+        _table(DEFINITIONS + (ROTATED if size.is_rotated else ())),
+    ]
+    for number, chapter in enumerate(derivation.chapters, start=1):
+        parts += _chapter(chapter, number, fenced=fenced)
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[tuple[str, str]]) -> str:
+    lines = ["| symbol | meaning |", "|---|---|"]
+    return "\n".join(lines + [f"| {symbol} | {meaning} |" for symbol, meaning in rows])
+
+
+def _chapter(chapter: Chapter, number: int, *, fenced: bool) -> list[str]:
+    parts = [f"## {number}. {chapter.title}", chapter.introduction]
+    for place, step in enumerate(chapter.steps, start=1):
+        parts += _step(step, f"{number}.{place}", fenced=fenced)
+    return parts
+
+
+def _step(step: Step, label: str, *, fenced: bool) -> list[str]:
+    origin = " (starting point)" if step.postulate else ""
+    notes = [f"- *Why:* {step.reason}"]
+    notes += [f"- *Assumes:* {assumption}" for assumption in step.assumptions]
+    notes.append(f"- *Checked:* {step.check.method}")
+    return [
+        f"### {label} {step.title}{origin}",
+        step.statement,
+        _display(step, label, fenced=fenced),
+        "\n".join(notes),
+    ]
+
+
+def _display(step: Step, label: str, *, fenced: bool) -> str:
+    lines = [f"{equation.left} &= {formula(equation.right)}" for equation in step.equations]
+    body = "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
+    tagged = f"{body} \\tag{{{label}}}"
+    return f"```math\n{tagged}\n```" if fenced else f"$$\n{tagged}\n$$"

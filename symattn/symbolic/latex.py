@@ -1,0 +1,97 @@
+"""LaTeX for the symbols and formulas of the theory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+
+NAMES: Mapping[str, str] = {
+    "alpha": r"\alpha",
+    "sigma": r"\sigma",
+    "lam": r"\lambda",
+    "omega": r"\omega",
+    "u_star": r"u^\star",
+    "v_star": r"v^\star",
+    "a_mean": r"\bar a",
+    "b_mean": r"\bar b",
+    "loss": r"\ell",
+    "envelope": r"\mathbb{E}[M]",
+    "loss_at_prox": r"\mathbb{E}[\ell(x^\star)]",
+    "e_g2": r"\mathbb{E}|g|^2",
+    "e_gm": r"\mathbb{E}[g_1-g_2]",
+    "e_div": r"\mathbb{E}[\mathrm{div}_w\, g]",
+    "e_gh": r"\mathbb{E}[g\cdot h^\star]",
+    "resolvent": r"D^{-1}",
+    "source": "B",
+}
+
+BASES: Mapping[str, str] = {
+    "theta": r"\theta",
+    "q_hat": r"\hat q",
+    "m_hat": r"\hat m",
+    "V_hat": r"\hat V",
+    "theta_hat": r"\hat\theta",
+    "w_mean": r"\bar w",
+    "h": r"h^\star",
+    "gram": "G",
+    "cov": "C",
+    "l": r"\ell",
+    "d": "P",
+    "s": "S",
+    "t": "T",
+    "a": "A",
+    "z": "z",
+    "r": "R",
+    "slope": "S'",
+    "bend": "S''",
+    "source": "B",
+    "resolvent": r"(D^{-1})",
+    "e_gg": r"\mathbb{E}[g g^\top]",
+    "e_g": r"\mathbb{E}[g]",
+    "e_div": r"\mathbb{E}[\partial g/\partial w]",
+    "e_gh": r"\mathbb{E}[g h^{\star\top}]",
+}
+
+
+def name(symbol: sp.Symbol) -> str:
+    """LaTeX of a symbol, from its name: its base, its derivative and its indices."""
+    text = symbol.name
+    if text in NAMES:
+        return NAMES[text]
+    if text in BASES and text not in ("a", "s", "t", "d", "l", "r"):
+        return BASES[text]
+    derivative = re.fullmatch(r"([a-z]+)(\d*)_([uv]+)", text)
+    if derivative and derivative[1] == "l":
+        return rf"\ell_{{{derivative[3]}}}"
+    if derivative and derivative[2]:
+        return rf"{BASES[derivative[1]]}_{{{derivative[2]},{derivative[3]}}}"
+    second = re.fullmatch(r"dd_(\d)_(\d)(\d)", text)
+    if second:
+        return rf"P^{{({second[1]})}}_{{{second[2]}{second[3]}}}"
+    indexed = re.fullmatch(r"([A-Za-z_]+?)_?(\d+)(?:_(\d+))?", text)
+    if indexed:
+        base = BASES.get(indexed[1], indexed[1])
+        indices = indexed[2] if indexed[3] is None else f"{indexed[2]},{indexed[3]}"
+        return f"{base}_{{{indices}}}"
+    return text
+
+
+def formula(expression: sp.Expr) -> str:
+    """LaTeX of an expression."""
+    expression = sp.sympify(expression)
+    scalar = sp.Symbol("D", positive=True)
+    shown = expression.xreplace({sp.Symbol("resolvent", real=True): 1 / scalar})
+    names = {symbol: name(symbol) for symbol in shown.free_symbols}
+    return _Printer({"symbol_names": names}).doprint(shown)
+
+
+class _Printer(LatexPrinter):
+    """sympy's LaTeX, with the terms of a sum that carry a minus sign last."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: Any = None) -> list[sp.Expr]:
+        terms = super()._as_ordered_terms(expr, order=order)
+        return sorted(terms, key=lambda term: term.could_extract_minus_sign())
