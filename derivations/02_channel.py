@@ -128,7 +128,7 @@ def _by_differences(
     names = [name for name, _ in named]
 
     def case(seed: int) -> Case:
-        values = ChannelPoint(c, seed).with_derivatives().values
+        values = ChannelPoint.with_derivatives(c, seed).values
         return values, [values[name] for name in names]
 
     return Step(

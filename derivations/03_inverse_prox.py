@@ -45,7 +45,7 @@ def _map(c: Coordinates) -> Step:
 
     def case(seed: int) -> Case:
         # The slope is V^-1 (x - w) + grad loss: V times its value at w = 0 is the w wanted.
-        point = ChannelPoint(c, seed).with_derivatives()
+        point = ChannelPoint.with_derivatives(c, seed)
         at_zero = slopes(lambda *x: point.energy(x, [mpf(0)] * len(x)), point.x)
         return point.values, flat(_rows(at_zero, point.V.rows) * point.V)
 
@@ -72,7 +72,7 @@ def _determinant(c: Coordinates) -> Step:
     names = [name for name, _ in minors]
 
     def case(seed: int) -> Case:
-        point = ChannelPoint(c, seed).with_derivatives()
+        point = ChannelPoint.with_derivatives(c, seed)
         size = len(point.x)
         bends = curvatures(lambda *x: point.energy(x, [mpf(0)] * size), point.x)
         hessian = matrix(size, size)
@@ -92,7 +92,7 @@ def _determinant(c: Coordinates) -> Step:
         key="determinant",
         title="Its determinant",
         statement=r"$\det(\partial w/\partial x) = \det(I + V\,\mathrm{Hess}\,\ell)$"
-        + (", by minors of the first rows:" if minors else ", written out:"),
+        + (r", by minors $\Delta$ of the first rows:" if minors else ", written out:"),
         equations=(*equations, Equation(r"\det\frac{\partial w}{\partial x}", last)),
         reason="Differentiate the map; expand along rows, which needs no simplification.",
         check=Check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -39,11 +40,17 @@ def sample(symbols: Sequence[sp.Symbol], seed: int) -> dict[sp.Symbol, mpf]:
 
 def numeric(expressions: Sequence[sp.Expr]) -> Callable[[Values], list[mpf]]:
     """A function that evaluates expressions at a point, at mpmath's working precision."""
+    symbols, compiled = _compiled(tuple(expressions))
+    return lambda values: [mp.convert(x) for x in compiled(*(values[x] for x in symbols))]
+
+
+@lru_cache(maxsize=256)
+def _compiled(expressions: tuple[sp.Expr, ...]) -> tuple[list[sp.Symbol], Callable[..., list[Any]]]:
     inside = set().union(*(sp.sympify(value).free_symbols for value in expressions))
     symbols = sorted(inside, key=lambda x: x.name)
     functions = {"logistic": _logistic, "softmax": _softmax}
-    compiled = sp.lambdify(symbols, list(expressions), modules=[functions, "mpmath"], cse=True)
-    return lambda values: [mp.convert(x) for x in compiled(*(values[x] for x in symbols))]
+    modules = [functions, "mpmath"]
+    return symbols, sp.lambdify(symbols, list(expressions), modules=modules, cse=True)
 
 
 Case = tuple[Values, Sequence[mpf]]

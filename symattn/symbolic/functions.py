@@ -64,7 +64,7 @@ class softmax(sp.Function):
         power = "" if exp is None else f"^{{{exp}}}"
         index, *logits = self.args
         inner = ", ".join(printer._print(z) for z in logits)
-        return rf"\operatorname{{softmax}}_{{{index}}}{power}\left({inner}\right)"
+        return rf"\mathrm{{softmax}}_{{{index}}}{power}\left({inner}\right)"
 
 
 class mean(sp.Function):

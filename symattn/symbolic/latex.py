@@ -46,6 +46,7 @@ BASES: Mapping[str, str] = {
     "a": "A",
     "z": "z",
     "r": "R",
+    "minor": r"\Delta",
     "slope": "S'",
     "bend": "S''",
     "source": "B",

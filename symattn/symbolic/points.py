@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import sympy as sp
 from mpmath import matrix, mp, mpf
@@ -47,8 +48,8 @@ def tokens(c: Coordinates, rows: Sequence[mpf]) -> matrix:
 class ChannelPoint:
     """A field x with a target, and the loss there with all its derivatives, by differences.
 
-    values holds x, h*, w, T, sigma, V, omega, A, and the weights, their derivatives, the loss, its
-    gradient and its Hessian under the names of `Coordinates` and `jets`.
+    values holds x, h*, w, T, sigma, V, omega, A, the weights and the loss under the names of
+    `Coordinates`; from `with_derivatives` also the derivatives of weights and loss.
     """
 
     def __init__(self, c: Coordinates, seed: int) -> None:
@@ -78,8 +79,15 @@ class ChannelPoint:
         c = self.coordinates
         return lambda *x: definition.attention(tokens(c, x))[row, column]
 
-    def with_derivatives(self) -> ChannelPoint:
-        """Add the derivatives of weights and loss to values."""
+    @classmethod
+    @lru_cache(maxsize=8)
+    def with_derivatives(cls, c: Coordinates, seed: int) -> ChannelPoint:
+        """A point whose values hold the derivatives under the names of `jets`; to be read only."""
+        point = cls(c, seed)
+        point._add_derivatives()
+        return point
+
+    def _add_derivatives(self) -> None:
         c = self.coordinates
         gradient, hessian = slopes(self.loss, self.x), curvatures(self.loss, self.x)
         names = jets.loss_jet_symbols(c)
@@ -88,7 +96,6 @@ class ChannelPoint:
             self._add_weight_jets()
         else:
             self._add_logit_derivatives()
-        return self
 
     def _add_weight_jets(self) -> None:
         c = self.coordinates

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from symattn.errors import InvalidInput
 
 # The determinant of I + V Hess loss has 2^(L r) minors, each a line of a generated kernel.
-LARGEST_SIZE = 8
+LARGEST_SIZE = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """Sizes of a model whose equations are written out component by component.
 
-    length: number of tokens L, 2 to 8.
-    student_rank: number r of columns of Q, with L r at most 8.
-    target_rank: number t of columns of Q*, 1 to 8.
+    length: number of tokens L, 2 to 6.
+    student_rank: number r of columns of Q, with L r at most 6.
+    target_rank: number t of columns of Q*, 1 to 6.
 
     Raises InvalidInput for other sizes.
     """

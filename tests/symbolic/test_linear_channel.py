@@ -1,0 +1,70 @@
+"""The solvable channel: its formulas against ridge regression on random data."""
+
+import numpy as np
+import pytest
+from mpmath import matrix, mpf
+
+from symattn.symbolic.linear_channel import LinearChannel
+
+ALPHA, LAM, SIGMA, STIFFNESS = 0.8, 0.3, 0.6, 0.7
+SLOPE = np.array([[0.9]])
+SHIFT = np.array([[0.8], [-0.5]])
+ENCODINGS = np.array([[1.0, 0.0], [-0.6, 0.8]])
+
+
+@pytest.fixture
+def channel():
+    gram = ENCODINGS @ ENCODINGS.T
+    return LinearChannel(
+        mpf(STIFFNESS),
+        matrix(SLOPE.tolist()),
+        matrix(SHIFT.tolist()),
+        matrix(gram.tolist()),
+        mpf(SIGMA),
+    )
+
+
+def trained_student(dimension, seed):
+    """Ridge regression on rows x_l + p_l with targets B h*_l + kappa_l, solved exactly."""
+    source = np.random.default_rng(seed)
+    samples = round(ALPHA * dimension)
+    teacher = source.normal(size=dimension)
+    basis = np.zeros((2, dimension))
+    # Two orthogonal directions of norm 1, spread over all coordinates.
+    basis[0], basis[1] = 1.0, np.where(np.arange(dimension) % 2, 1.0, -1.0)
+    encodings = ENCODINGS @ basis / np.sqrt(dimension)
+    rows, targets = [], []
+    for token in range(2):
+        data = SIGMA * source.normal(size=(samples, dimension))
+        rows.append((data + encodings[token]) / np.sqrt(dimension))
+        targets.append(SLOPE[0, 0] * data @ teacher / np.sqrt(dimension) + SHIFT[token, 0])
+    design, wanted = np.vstack(rows), np.concatenate(targets)
+    gram = STIFFNESS * design.T @ design + LAM * np.eye(dimension)
+    student = np.linalg.solve(gram, STIFFNESS * design.T @ wanted)
+    risk = STIFFNESS * np.sum((wanted - design @ student) ** 2) / 2 + LAM * student @ student / 2
+    return {
+        "train_loss": risk / dimension,
+        "q": SIGMA**2 * student @ student / dimension,
+        "theta": SIGMA**2 * student @ teacher / dimension,
+        "m": encodings @ student / np.sqrt(dimension),
+        "V": SIGMA**2 * np.trace(np.linalg.inv(gram)) / dimension,
+    }
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    runs = [trained_student(dimension=1000, seed=seed) for seed in range(4)]
+    return {name: np.mean([run[name] for run in runs], axis=0) for name in runs[0]}
+
+
+def test_the_training_loss_is_that_of_ridge_regression(channel, simulated):
+    expected = float(channel.train_loss(mpf(ALPHA), mpf(LAM)))
+    assert simulated["train_loss"] == pytest.approx(expected, rel=0.02)
+
+
+def test_the_overlaps_are_those_of_ridge_regression(channel, simulated):
+    (q, m, V, theta), _ = channel.saddle(mpf(ALPHA), mpf(LAM))
+    assert simulated["q"] == pytest.approx(float(q[0]), rel=0.03)
+    assert simulated["theta"] == pytest.approx(float(theta[0]), rel=0.03)
+    assert simulated["V"] == pytest.approx(float(V[0]), rel=0.01)
+    assert simulated["m"] == pytest.approx([float(m[0]), float(m[1])], rel=0.05)
