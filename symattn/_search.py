@@ -1,0 +1,216 @@
+"""Finding a fixed point of state evolution on a named branch.
+
+The subspaces m = 0 and theta = 0 are invariant under state evolution, so each branch is a solution
+of a system in its own unknowns: semantic (q, V, theta), positional (q, V, m), uninformed (q, V).
+Newton's method with the exact Jacobian does it from rough starts; where it does not, or ends on a
+solution of a smaller subspace, the branch is followed here from other sample complexities.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from symattn._typing import FloatArray
+from symattn.errors import ComputationFailed
+from symattn.model import AttentionModel
+from symattn.overlaps import Overlaps
+from symattn.quadrature.expectations import Resolution
+from symattn.state_evolution import Step, evolve
+
+#: Which of (q, m, V, theta) are unknown on each branch.
+UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]}
+
+_MOST_STEPS = 30
+_ROUGH = 1e-3
+#: Overlaps below these, relative to their scale, count as zero in the search.
+_COLLAPSED_Q = 1e-5
+_NO_OVERLAP = 1e-4
+
+Progress = Callable[[str], None]
+
+
+class SearchEnded(ComputationFailed):
+    """Newton's method did not end on the branch; the message says where it went instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonPoint:
+    """A step of state evolution and the Newton correction of its starting point.
+
+    Attributes
+    ----------
+    step : Step
+    correction : array, shape (4,)
+        -(1 - J)^-1 residual within the branch's subspace; zero in the other components.
+    inverse : array, shape (4, 4)
+        (1 - J)^-1 within the subspace, zero elsewhere.
+    """
+
+    step: Step
+    correction: FloatArray
+    inverse: FloatArray
+
+    @property
+    def change(self) -> float:
+        """The largest correction relative to the overlaps' scale."""
+        scale = overlap_scale(self.step.overlaps)
+        return float(np.max(np.abs(self.correction) / scale))
+
+
+def overlap_scale(overlaps: Overlaps) -> FloatArray:
+    """Scales of (q, m, V, theta) against which a change of them is judged."""
+    root = math.sqrt(overlaps.q)
+    return np.array([overlaps.q, max(abs(overlaps.m), 0.1 * root), overlaps.V, root])
+
+
+def newton_point(
+    model: AttentionModel,
+    alpha: float,
+    overlaps: Overlaps,
+    branch: str,
+    resolution: Resolution,
+    *,
+    diagnose: bool = False,
+) -> NewtonPoint:
+    """Evaluate state evolution and its Newton correction at `overlaps`."""
+    step = evolve(model, alpha, overlaps, resolution, diagnose=diagnose)
+    unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
+    inverse = np.zeros((4, 4))
+    try:
+        inverse[unknowns] = np.linalg.inv((np.eye(4) - step.jacobian)[unknowns])
+    except np.linalg.LinAlgError as error:
+        raise SearchEnded(f"singular Jacobian at {overlaps}") from error
+    return NewtonPoint(step=step, correction=-inverse @ step.residual, inverse=inverse)
+
+
+def newton(
+    model: AttentionModel,
+    alpha: float,
+    start: Overlaps,
+    branch: str,
+    resolution: Resolution,
+    tolerance: float,
+    progress: Progress,
+) -> NewtonPoint:
+    """Newton's method from `start`; the point whose correction is below `tolerance`.
+
+    The steps are shortened so that no overlap changes by more than half its scale and
+    q - theta^2/rho stays positive.
+
+    Raises
+    ------
+    SearchEnded
+        If q collapses to zero, or there is no convergence in 30 steps.
+    """
+    rho = model.require_solvable() ** 2
+    overlaps = start
+    for count in range(1, _MOST_STEPS + 1):
+        if overlaps.q < _COLLAPSED_Q * rho:
+            raise SearchEnded("q collapses to 0: the search ends at Q = 0")
+        point = newton_point(model, alpha, overlaps, branch, resolution)
+        change = point.change
+        progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
+        if change < tolerance:
+            return point
+        if not math.isfinite(change):
+            break
+        shorten = min(1.0, 0.5 / change)
+        while True:
+            q, m, V, theta = np.add(overlaps, shorten * point.correction)
+            if q - theta**2 / rho > 0.3 * (overlaps.q - overlaps.theta**2 / rho):
+                break
+            shorten *= 0.6
+        overlaps = Overlaps(float(q), float(m), float(V), float(theta))
+    raise SearchEnded(f"no convergence in {_MOST_STEPS} Newton steps")
+
+
+def find(
+    model: AttentionModel, alpha: float, branch: str, start: Overlaps | None, progress: Progress
+) -> Overlaps:
+    """Rough overlaps of the (meta)stable solution on `branch`.
+
+    Raises
+    ------
+    SearchEnded
+        If none of the starts leads to one; the message says where they ended instead.
+    """
+    if branch == "semantic" and model.omega == 1.0:
+        raise SearchEnded("at omega = 1 the target does not depend on h*: theta = 0")
+    ends = []
+    for guess in ([start] if start else []) + list(_starts(model, alpha, branch)):
+        try:
+            return _settle(model, alpha, guess, branch, progress)
+        except ComputationFailed as error:
+            ends.append(str(error))
+    for anchor in (5.0, 2.0, 0.5):
+        try:
+            return _follow(model, anchor, alpha, branch, progress)
+        except ComputationFailed as error:
+            ends.append(str(error))
+    reasons = list(dict.fromkeys(ends))
+    raise SearchEnded(
+        f"no {branch} fixed point at alpha = {alpha:.6g}: {len(ends)} searches ended otherwise "
+        f"({'; '.join(reasons[:3])})"
+    )
+
+
+def _starts(model: AttentionModel, alpha: float, branch: str) -> Iterator[Overlaps]:
+    sigma = model.require_solvable()
+    rho = sigma**2
+    V = rho / (model.lam + 0.1 * alpha * rho**2)
+    for size in (1.0, 0.5, 1.6, 0.25):
+        if branch == "semantic":
+            share = min(0.55 * size, 0.9)
+            yield Overlaps(1.3 * share**2 * rho, 0.0, V, share * rho)
+        elif branch == "positional":
+            yield Overlaps(0.2 * size * rho, 0.25 * size, V, 0.0)
+        else:
+            yield Overlaps(0.3 * size * rho, 0.0, V, 0.0)
+
+
+def _settle(
+    model: AttentionModel, alpha: float, start: Overlaps, branch: str, progress: Progress
+) -> Overlaps:
+    """Newton from `start`, and a check that it ended on the branch and is stable within it."""
+    rough = Resolution.for_accuracy(_ROUGH)
+    point = newton(model, alpha, start, branch, rough, 1e-4, progress)
+    overlaps = Overlaps(*map(float, np.add(point.step.overlaps, point.correction)))
+    if branch == "semantic" and abs(overlaps.theta) < _NO_OVERLAP * math.sqrt(overlaps.q):
+        raise SearchEnded("theta goes to 0")
+    if branch == "positional" and abs(overlaps.m) < _NO_OVERLAP * math.sqrt(overlaps.q):
+        raise SearchEnded("m goes to 0")
+    unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
+    if np.max(np.linalg.eigvals(point.step.jacobian[unknowns]).real) > 1.0:
+        raise SearchEnded(f"a solution that is unstable within its subspace, {overlaps}")
+    return Overlaps(overlaps.q, abs(overlaps.m), overlaps.V, abs(overlaps.theta))
+
+
+def _follow(
+    model: AttentionModel, anchor: float, alpha: float, branch: str, progress: Progress
+) -> Overlaps:
+    """Follow the branch from sample complexity `anchor` to `alpha` in geometric steps."""
+    starts = _starts(model, anchor, branch)
+    for _ in range(2):
+        try:
+            overlaps = _settle(model, anchor, next(starts), branch, progress)
+            break
+        except SearchEnded as error:
+            ended = error
+    else:
+        raise SearchEnded(f"no start at alpha = {anchor:g}: {ended}")
+    reached = anchor
+    ratio = (alpha / anchor) ** (1.0 / max(1, math.ceil(abs(math.log(alpha / anchor)) / 0.2)))
+    while not math.isclose(reached, alpha, rel_tol=1e-9):
+        ahead = reached * ratio
+        try:
+            overlaps = _settle(model, ahead, overlaps, branch, progress)
+        except SearchEnded as error:
+            raise SearchEnded(
+                f"the branch that exists at alpha = {reached:.4g} is lost before {ahead:.4g}: {error}"
+            ) from error
+        reached = ahead
+    return overlaps

@@ -1,0 +1,431 @@
+"""Fixed points of state evolution with certified errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from symattn._search import (
+    NewtonPoint,
+    Progress,
+    SearchEnded,
+    find,
+    newton,
+    newton_point,
+)
+from symattn._typing import FloatArray
+from symattn.baselines import linear_baseline
+from symattn.errors import ComputationFailed, InvalidInput
+from symattn.model import AttentionModel
+from symattn.overlaps import Hats, Overlaps
+from symattn.quadrature import _channel as columns
+from symattn.quadrature.expectations import Certificate, Resolution
+from symattn.quadrature.test_error import mean_test_loss
+from symattn.zero_point import zero_point
+
+BRANCHES = ("semantic", "positional", "uninformed", "zero")
+
+_MOST_DIGITS = 1000
+#: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
+_FINEST_ACCURACY = 1e-13
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedPoint:
+    """A fixed point of state evolution.
+
+    All errors are absolute. Those of the overlaps, hats and losses compare the means over the
+    channel at the point returned with means of a hundredfold finer aim, carried through the
+    inverse Jacobian, plus the residual that is left.
+
+    Attributes
+    ----------
+    branch : str
+        semantic (m = 0), positional (theta = 0), uninformed (both 0, q > 0) or zero (Q = 0).
+    alpha : float
+        Sample complexity n/d.
+    overlaps : Overlaps
+        q, m, V, theta.
+    hats : Hats
+        Their conjugates.
+    train_loss : float
+        eps_t = min risk/d in its extremal form, stationary in overlaps and hats.
+    train_loss_direct : float
+        alpha E[loss at the prox] + lambda q/(2 sigma^2); equal to `train_loss` at a fixed point.
+    test_error : float
+        eps_g = E|y - f_Q(x)|_F^2/(2 d).
+    replicon : float
+        1 - alpha V^2 E|dg/dw|_F^2 of the smooth part: negative means that replica symmetry is
+        broken even without jumps.
+    jump_probability : float
+        Probability that the energy at w has more than one local minimum.
+    jump_flux : float
+        -(alpha/V) E_{h*} int over the jump set of N(w|h*) |jump of x*| dS: what the jumps
+        contribute to V_hat.
+    errors : mapping
+        Absolute error of each number above, by name.
+    certificate : mapping
+        Evidence beyond the errors, see `symattn.quadrature.expectations.Certificate`.
+    eigenvalues : tuple of complex
+        Of the Jacobian of state evolution, all four directions.
+    """
+
+    branch: str
+    alpha: float
+    overlaps: Overlaps
+    hats: Hats
+    train_loss: float
+    train_loss_direct: float
+    test_error: float
+    replicon: float
+    jump_probability: float
+    jump_flux: float
+    errors: Mapping[str, float]
+    certificate: Mapping[str, Any]
+    eigenvalues: tuple[complex, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fixed point as JSON-able values; `errors` has the names of the numbers."""
+        return {
+            "branch": self.branch,
+            **self.overlaps._asdict(),
+            **self.hats._asdict(),
+            "train_loss": self.train_loss,
+            "train_loss_direct": self.train_loss_direct,
+            "test_error": self.test_error,
+            "replicon": self.replicon,
+            "jump_probability": self.jump_probability,
+            "jump_flux": self.jump_flux,
+            "errors": dict(self.errors),
+            "certificate": dict(self.certificate),
+            "eigenvalues": [[z.real, z.imag] for z in self.eigenvalues],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """The fixed points asked for at one sample complexity.
+
+    Attributes
+    ----------
+    fixed_points : tuple of FixedPoint
+    absent : mapping
+        For each branch asked for that has no fixed point here, why it is thought so.
+    linear_test_error, linear_test_error_error : float
+        Test error of the best linear positional map, and its absolute error.
+    """
+
+    model: AttentionModel
+    alpha: float
+    fixed_points: tuple[FixedPoint, ...]
+    absent: Mapping[str, str]
+    linear_test_error: float
+    linear_test_error_error: float
+
+    def __getitem__(self, branch: str) -> FixedPoint:
+        for point in self.fixed_points:
+            if point.branch == branch:
+                return point
+        raise KeyError(branch)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The solution as JSON-able values."""
+        return {
+            "model": self.model.to_dict(),
+            "alpha": self.alpha,
+            "fixed_points": [point.to_dict() for point in self.fixed_points],
+            "absent": dict(self.absent),
+            "linear_test_error": self.linear_test_error,
+            "errors": {"linear_test_error": self.linear_test_error_error},
+        }
+
+
+def solve(
+    model: AttentionModel,
+    alpha: float,
+    *,
+    branch: str = "all",
+    digits: int = 6,
+    progress: Progress | None = None,
+    start: FixedPoint | None = None,
+) -> Solution:
+    """Fixed points of state evolution at sample complexity `alpha` = n/d.
+
+    Parameters
+    ----------
+    branch : str
+        One of `BRANCHES`, "all", or "best" (the one of lowest training loss).
+    digits : int
+        Significant digits of every overlap and loss: error <= 0.5 x 10^-digits |value|.
+    progress : callable, optional
+        Called with one line of text now and then.
+    start : FixedPoint, optional
+        A nearby fixed point of the same branch, to start from.
+
+    Raises
+    ------
+    InvalidInput
+        For an argument outside its domain, or a model that is not L = 2, r = t = 1, isotropic.
+    ComputationFailed
+        If a named branch does not exist here, or the digits are not reached.
+    """
+    model.require_solvable()
+    alpha = _checked_alpha(alpha)
+    if branch not in (*BRANCHES, "all", "best"):
+        raise InvalidInput.of("branch", branch, f"one of {', '.join(BRANCHES)}, all, best")
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MOST_DIGITS:
+        raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
+    report = progress or _silent
+    names = BRANCHES if branch in ("all", "best") else (branch,)
+    found = []
+    absent = {}
+    for name in names:
+        try:
+            rough = start.overlaps if start is not None and start.branch == name else None
+            found.append(_fixed_point(model, alpha, name, digits, rough, report))
+        except (SearchEnded, _NotRegular) as error:
+            if branch == name:
+                raise
+            absent[name] = str(error)
+    if branch == "best":
+        if not found:
+            raise ComputationFailed(f"no fixed point found at alpha = {alpha:.6g}")
+        found = [min(found, key=lambda point: point.train_loss)]
+    baseline = linear_baseline(model)
+    return Solution(
+        model=model,
+        alpha=alpha,
+        fixed_points=tuple(found),
+        absent=MappingProxyType(absent),
+        linear_test_error=baseline.test_error,
+        linear_test_error_error=baseline.error,
+    )
+
+
+class _NotRegular(ComputationFailed):
+    """Q = 0 is not a fixed point of the regular form."""
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+def _checked_alpha(alpha: object) -> float:
+    if isinstance(alpha, bool) or not isinstance(alpha, int | float | np.floating | np.integer):
+        raise InvalidInput.of("alpha", alpha, "a positive finite number")
+    value = float(alpha)
+    if not (math.isfinite(value) and value > 0.0):
+        raise InvalidInput.of("alpha", alpha, "a positive finite number")
+    return value
+
+
+def _fixed_point(
+    model: AttentionModel,
+    alpha: float,
+    branch: str,
+    digits: int,
+    start: Overlaps | None,
+    progress: Progress,
+) -> FixedPoint:
+    if branch == "zero":
+        point = _zero(model, alpha)
+        _require_digits(point, digits)
+        return point
+    overlaps = find(model, alpha, branch, start, progress)
+    accuracy = 10.0 ** -min(digits, 13)
+    while True:
+        tolerance = 0.02 * 10.0**-digits
+        coarse = newton(
+            model, alpha, overlaps, branch, Resolution.for_accuracy(accuracy), tolerance, progress
+        )
+        overlaps = coarse.step.overlaps
+        coarse = newton_point(
+            model, alpha, overlaps, branch, Resolution.for_accuracy(accuracy), diagnose=True
+        )
+        finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
+        fine = newton_point(
+            model, alpha, overlaps, branch, Resolution.for_accuracy(finer), diagnose=True
+        )
+        progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
+        point = _certified(model, alpha, branch, coarse, fine, digits)
+        if _digits_reached(point) >= digits:
+            return point
+        if accuracy <= _FINEST_ACCURACY:
+            _require_digits(point, digits)
+        accuracy = max(0.03 * accuracy, _FINEST_ACCURACY)
+        overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
+
+
+def _certified(
+    model: AttentionModel,
+    alpha: float,
+    branch: str,
+    coarse: NewtonPoint,
+    fine: NewtonPoint,
+    digits: int,
+) -> FixedPoint:
+    """The fixed point at `fine.step.overlaps`, with errors from the difference to `coarse`."""
+    step = fine.step
+    overlaps = step.overlaps
+    means = step.expectations.means
+    rounding = 4e-16
+    moved = np.abs(fine.correction) + np.abs(
+        fine.inverse @ np.subtract(step.image, coarse.step.image)
+    )
+    moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
+    hats_moved = np.abs(np.subtract(step.hats, coarse.step.hats))
+    hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
+    for zero in set(range(4)) - {*_nonzero(branch)}:
+        moved[zero] = hats_moved[zero] = 0.0
+    q, m, V, theta = overlaps
+
+    # the extremal form errs by its own quadrature and by products of errors
+    pairs = moved * hats_moved[[2, 1, 0, 3]]
+    loss_error = abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
+    direct_error = abs(step.train_loss_direct - coarse.step.train_loss_direct)
+    direct_error += float(np.abs(_direct_gradient(model, alpha, step.hats, means, V)) @ moved)
+
+    test_error, test_quadrature = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
+    test_moved = 0.0
+    for k in (0, 1, 3):
+        if moved[k] > 0.0:
+            ahead = list(overlaps)
+            change = 1e-3 * max(abs(ahead[k]), 1e-3 * math.sqrt(q))
+            ahead[k] += change
+            shifted = mean_test_loss(model, Overlaps(*ahead), 1e-5)[0]
+            here = mean_test_loss(model, overlaps, 1e-5)[0]
+            test_moved += abs(shifted - here) / change * moved[k]
+
+    def replicon(of: NewtonPoint) -> float:
+        return 1.0 - alpha * V**2 * of.step.expectations.smooth_response
+
+    def flux(of: NewtonPoint) -> float:
+        return -alpha / V * of.step.expectations.jump_length
+
+    probability = step.expectations.jump_probability
+    errors = {
+        **dict(zip(("q", "m", "V", "theta"), moved, strict=True)),
+        **dict(zip(("q_hat", "m_hat", "V_hat", "theta_hat"), hats_moved, strict=True)),
+        "train_loss": loss_error + rounding * abs(step.train_loss),
+        "train_loss_direct": direct_error + rounding * abs(step.train_loss),
+        "test_error": test_quadrature + test_moved,
+        "replicon": abs(replicon(fine) - replicon(coarse)) + rounding,
+        "jump_probability": abs(probability - coarse.step.expectations.jump_probability),
+        "jump_flux": abs(flux(fine) - flux(coarse)),
+    }
+    certificate = step.expectations.certificate
+    return FixedPoint(
+        branch=branch,
+        alpha=alpha,
+        overlaps=overlaps,
+        hats=step.hats,
+        train_loss=step.train_loss,
+        train_loss_direct=step.train_loss_direct,
+        test_error=test_error,
+        replicon=replicon(fine),
+        jump_probability=probability,
+        jump_flux=flux(fine),
+        errors=MappingProxyType({name: float(error) for name, error in errors.items()}),
+        certificate=MappingProxyType(
+            {
+                "residual": float(np.max(np.abs(fine.correction))),
+                "points": step.expectations.points,
+                **asdict(certificate),
+            }
+        ),
+        eigenvalues=tuple(complex(z) for z in np.linalg.eigvals(step.jacobian)),
+    )
+
+
+def _nonzero(branch: str) -> tuple[int, ...]:
+    return {"semantic": (0, 2, 3), "positional": (0, 1, 2), "uninformed": (0, 2), "zero": (2,)}[
+        branch
+    ]
+
+
+def _direct_gradient(
+    model: AttentionModel, alpha: float, hats: Hats, means: FloatArray, V: float
+) -> FloatArray:
+    """d/d(q, m, V, theta) of alpha E[loss at the prox] + lambda q/(2 sigma^2).
+
+    E[loss at the prox] = E[M] - V E|g|^2/2, and the hats are the gradient of E[M].
+    """
+    envelope = np.array([0.5 * hats.V_hat, -hats.m_hat, -0.5 * hats.q_hat, -hats.theta_hat])
+    squared = alpha * np.array(
+        [
+            means[columns.DQ_G_SQUARED],
+            means[columns.DM_G_SQUARED],
+            -2.0 * means[columns.RESPONSE],
+            means[columns.DTHETA_G_SQUARED],
+        ]
+    )
+    gradient = envelope - 0.5 * V * squared
+    gradient[2] -= 0.5 * hats.q_hat
+    gradient[0] += model.lam / (2.0 * model.require_solvable() ** 2)
+    return np.asarray(gradient)
+
+
+#: What `digits` speaks of.
+_CERTIFIED = ("q", "m", "V", "theta", "train_loss", "test_error")
+
+
+def _digits_reached(point: FixedPoint) -> int:
+    """The number of significant digits that every overlap and loss has."""
+    values = {**point.overlaps._asdict(), "train_loss": point.train_loss}
+    values["test_error"] = point.test_error
+    worst = max(
+        (point.errors[name] / abs(values[name]) for name in _CERTIFIED if values[name] != 0.0),
+        default=1.0,
+    )
+    return math.floor(-math.log10(2.0 * worst)) if worst > 0.0 else _MOST_DIGITS
+
+
+def _require_digits(point: FixedPoint, digits: int) -> None:
+    reached = _digits_reached(point)
+    if reached < digits:
+        jumps = point.certificate["fold"] > 0.0
+        raise ComputationFailed(
+            f"{point.branch} branch at alpha = {point.alpha:.6g}: {reached} digits reached, "
+            f"{digits} asked, in double precision"
+            + (" where the prox jumps" if jumps else "")
+            + f"; try --digits {max(1, reached)}"
+        )
+
+
+def _zero(model: AttentionModel, alpha: float) -> FixedPoint:
+    """The fixed point Q = 0 in the common form."""
+    try:
+        at = zero_point(model, alpha)
+    except ComputationFailed as error:
+        raise _NotRegular(str(error)) from error
+    numbers = ("q", "m", "theta", "q_hat", "m_hat", "theta_hat", "jump_probability", "jump_flux")
+    return FixedPoint(
+        branch="zero",
+        alpha=alpha,
+        overlaps=Overlaps(0.0, 0.0, at.V, 0.0),
+        hats=Hats(0.0, 0.0, at.V_hat, 0.0),
+        train_loss=alpha * at.loss,
+        train_loss_direct=alpha * at.loss,
+        test_error=at.loss,
+        replicon=at.replicon,
+        jump_probability=0.0,
+        jump_flux=0.0,
+        errors=MappingProxyType(
+            {
+                **dict.fromkeys(numbers, 0.0),
+                "V": at.errors["V"],
+                "V_hat": at.errors["V_hat"],
+                "train_loss": alpha * at.errors["loss"],
+                "train_loss_direct": alpha * at.errors["loss"],
+                "test_error": at.errors["loss"],
+                "replicon": at.errors["replicon"],
+            }
+        ),
+        certificate=MappingProxyType({"residual": 0.0, "fold": 0.0}),
+        eigenvalues=(),
+    )

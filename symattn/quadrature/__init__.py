@@ -1,0 +1,1 @@
+"""Means over the local fields h* and w, right where the proximal map jumps."""

@@ -1,0 +1,428 @@
+"""Expectations over w at one h*: inverse-prox sum over the x plane, less what the prox jumps over.
+
+With w(x) = x + V grad loss(x) and N the density of w given h*,
+
+    E_w[phi(prox)] = int_G det(I + V Hess loss) N(w(x)) phi(x) dx,
+
+where G holds the global minimisers. The integral over the whole plane is a trapezoidal sum that
+converges exponentially; the integral over the complement B (see `_jump_set`) is a smooth sum over
+the segments and triangles that sweep it, and is subtracted. No minimisation is done at any node.
+
+The derivatives by q, m and theta come from the same sum, with the derivatives of log N as weights;
+they need no derivative of the integrands, so they hold across jumps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symattn._jit import compiled
+from symattn._typing import FloatArray
+from symattn.kernels.generated.numba_l2_r1_t1 import (
+    channel,
+    hat_integrands,
+    inverse_prox,
+    loss_jet,
+    target,
+)
+from symattn.quadrature._jump_set import MOST_NODES, MOST_TRIPLE_POINTS, find_jump_set
+from symattn.quadrature._minima import ChannelAt, slope, tilted_psi
+
+# columns of a row: means over w given h*
+NORM = 0  # 1
+ENVELOPE = 1  # M
+G_SQUARED = 2  # |g|^2
+G_MEAN = 3  # g_1 - g_2
+G_DIV = 4  # div_w g (Stein form)
+G_TARGET = 5  # g.h*
+LOSS = 6  # loss at the prox
+DQ_G_SQUARED = 7  # derivative of G_SQUARED by q; the next ones likewise
+DM_G_SQUARED = 8
+DTHETA_G_SQUARED = 9
+DQ_G_MEAN = 10
+DM_G_MEAN = 11
+DTHETA_G_MEAN = 12
+DQ_G_TARGET = 13
+DTHETA_G_TARGET = 14
+DQ_G_DIV = 15
+RESPONSE = 16  # g^T K g with K = Hess (I + V Hess)^-1, and the jumps' part: -d E|g|^2/dV / 2
+COLUMNS = 17
+
+# what vanishes by symmetry at m = 0, and at theta = 0
+ODD_IN_M = (G_MEAN, DM_G_SQUARED, DQ_G_MEAN, DTHETA_G_MEAN)
+ODD_IN_THETA = (G_TARGET, DTHETA_G_SQUARED, DTHETA_G_MEAN, DQ_G_TARGET)
+
+# columns of a report row
+JUMP_LENGTH = 0  # int over the jump set of N |jump of x| dS
+FOLD = 1  # int over det < 0 of |det| N: the mean number of saddles
+UNCOVERED = 2  # part of it that no piece of the jump set covers
+FOLD_MISMATCH = 3  # |FOLD of the grid - FOLD of the pieces|
+JUMP_NORM = 4  # int over B of det N, 0 in exact arithmetic
+CHORD_GAP = 5  # least of psi - chord on B, 0 or more when no phase is missing
+BORDER = 6  # weight met on the rim of the table
+SMOOTH_RESPONSE = 7  # E_w |dg/dw|_F^2 without the jumps
+SEVERAL_MINIMA = 8  # probability of more than one local minimum
+SEEDS = 9
+TRIANGLES = 10
+REPORT_COLUMNS = 11
+
+#: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
+_PIECE = 8.0
+
+
+@compiled
+def _add(
+    row: FloatArray,
+    measure: float,
+    jet: tuple[float, float, float, float, float, float],
+    w: tuple[float, float, float],
+    V: float,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    rho: float,
+) -> float:
+    """Add `measure * det * N(w)` times every integrand to `row`; the product is returned.
+
+    `given` = (a_mean, b_mean, s, u_star, v_star).
+    """
+    loss, l_u, l_v, l_uu, l_uv, l_vv = jet
+    a, b, det = w
+    a_mean, b_mean, s, u_star, v_star = given
+    y_a = a - a_mean
+    y_b = b - b_mean
+    variance = s * s
+    y2 = y_a * y_a + y_b * y_b
+    density = measure * math.exp(-0.5 * y2 / variance) / (2.0 * math.pi * variance)
+    weight = density * det
+    g2, g_mean, g_div, g_target = hat_integrands(
+        -l_u, -l_v, a, b, a_mean, b_mean, s, u_star, v_star
+    )
+    # derivatives of log N by q, m, theta
+    by_q = (0.5 * y2 / variance - 1.0) / variance
+    by_m = math.sqrt(2.0) * y_a / variance
+    by_theta = (y_a * u_star + y_b * v_star) / (rho * variance) - 2.0 * theta / rho * by_q
+    row[NORM] += weight
+    row[ENVELOPE] += weight * (0.5 * V * g2 + loss)
+    row[G_SQUARED] += weight * g2
+    row[G_MEAN] += weight * g_mean
+    row[G_DIV] += weight * g_div
+    row[G_TARGET] += weight * g_target
+    row[LOSS] += weight * loss
+    row[DQ_G_SQUARED] += weight * g2 * by_q
+    row[DM_G_SQUARED] += weight * g2 * by_m
+    row[DTHETA_G_SQUARED] += weight * g2 * by_theta
+    row[DQ_G_MEAN] += weight * g_mean * by_q
+    row[DM_G_MEAN] += weight * g_mean * by_m
+    row[DTHETA_G_MEAN] += weight * g_mean * by_theta
+    row[DQ_G_TARGET] += weight * g_target * by_q
+    row[DTHETA_G_TARGET] += weight * g_target * by_theta
+    row[DQ_G_DIV] += weight * g_div * (by_q - 1.0 / variance)
+    # det * K = H adj(I + V H)
+    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
+    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
+    row[RESPONSE] += density * (k_uu * l_u * l_u + 2.0 * l_uv * l_u * l_v + k_vv * l_v * l_v)
+    return weight
+
+
+@compiled
+def _add_at(
+    row: FloatArray,
+    report: FloatArray,
+    measure: float,
+    u: float,
+    v: float,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+) -> tuple[float, float, float]:
+    """Subtract the integrands at one point of B, measure counted positive; psi and w there."""
+    t11, t22, sigma, V = channel_at
+    jet = channel(u, v, t11, t22, sigma)
+    w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
+    weight = _add(row, -measure, jet, w, V, given, theta, sigma * sigma)
+    report[JUMP_NORM] += weight
+    if w[2] < 0.0:
+        report[FOLD_MISMATCH] += weight
+    return 0.5 * (u * u + v * v) + V * jet[0], w[0], w[1]
+
+
+@compiled
+def _subtract_jumps(
+    row: FloatArray,
+    report: FloatArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    steepest: float,
+    rule: FloatArray,
+    nodes: FloatArray,
+    weights: FloatArray,
+    n_nodes: int,
+    triangles: FloatArray,
+    n_triangles: int,
+) -> None:
+    V = channel_at[3]
+    a_mean, b_mean, s, _, _ = given
+    n_rule = rule.shape[1]
+    for k in range(n_nodes):
+        X_u, X_v, D_u, D_v = nodes[k, 0], nodes[k, 1], nodes[k, 2], nodes[k, 3]
+        dX_u, dX_v, dD_u, dD_v = nodes[k, 4], nodes[k, 5], nodes[k, 6], nodes[k, 7]
+        length = 2.0 * math.sqrt(D_u * D_u + D_v * D_v)
+        pieces = max(1, int(math.ceil(length * steepest / (_PIECE * s))))
+        a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
+        chord = tilted_psi(X_u + D_u, X_v + D_v, a, b, channel_at)
+        for piece in range(pieces):
+            for i in range(n_rule):
+                tau = -1.0 + (2.0 * piece + 1.0 + rule[0, i]) / pieces
+                swept = abs((dX_u + tau * dD_u) * D_v - (dX_v + tau * dD_v) * D_u)
+                u = X_u + tau * D_u
+                v = X_v + tau * D_v
+                psi, _, _ = _add_at(
+                    row, report, weights[k] * rule[1, i] / pieces * swept, u, v, channel_at,
+                    given, theta,
+                )  # fmt: skip
+                report[CHORD_GAP] = min(report[CHORD_GAP], psi - a * u - b * v - chord)
+        # line integrals over the jump curve in the w plane
+        t11, t22, sigma, _ = channel_at
+        _, _, _, l_uu, l_uv, l_vv = channel(X_u + D_u, X_v + D_v, t11, t22, sigma)
+        rate_u = dX_u + dD_u
+        rate_v = dX_v + dD_v
+        rate_a = rate_u + V * (l_uu * rate_u + l_uv * rate_v)
+        rate_b = rate_v + V * (l_uv * rate_u + l_vv * rate_v)
+        y2 = (a - a_mean) ** 2 + (b - b_mean) ** 2
+        line = weights[k] * math.sqrt(rate_a * rate_a + rate_b * rate_b)
+        line *= math.exp(-0.5 * y2 / (s * s)) / (2.0 * math.pi * s * s)
+        report[JUMP_LENGTH] += line * length
+        # |g|^2 jumps by 4 (X - w).D/V^2 across the curve, which moves with V
+        jump = 4.0 * ((X_u - a) * D_u + (X_v - b) * D_v) / (V * V)
+        row[RESPONSE] -= 0.25 * V * line * jump * jump / length
+    for k in range(n_triangles):
+        p_u, p_v, q_u, q_v, r_u, r_v = triangles[k]
+        area = abs((q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v))
+        pieces = max(1, int(math.ceil(math.sqrt(2.0 * area) * steepest / (_PIECE * s))))
+        for first in range(pieces):
+            for i in range(n_rule):
+                x = (first + 0.5 * (1.0 + rule[0, i])) / pieces
+                for second in range(pieces):
+                    for j in range(n_rule):
+                        y = (second + 0.5 * (1.0 + rule[0, j])) / pieces
+                        to_q = x * (1.0 - y)
+                        to_r = x * y
+                        _add_at(
+                            row, report,
+                            area * x * 0.25 * rule[1, i] * rule[1, j] / (pieces * pieces),
+                            p_u + to_q * (q_u - p_u) + to_r * (r_u - p_u),
+                            p_v + to_q * (q_v - p_v) + to_r * (r_v - p_v),
+                            channel_at, given, theta,
+                        )  # fmt: skip
+
+
+@compiled
+def _extra_minima(
+    a: float, b: float, psi: FloatArray, origin: float, pitch: float
+) -> int:
+    """How many local minima psi(x) - w.x has in the table."""
+    n = psi.shape[0]
+    da = a * pitch
+    db = b * pitch
+    found = 0
+    for i in range(1, n - 1):
+        for j in range(1, n - 1):
+            here = psi[i, j]
+            if (
+                here < psi[i - 1, j] + da
+                and here <= psi[i + 1, j] - da
+                and here < psi[i, j - 1] + db
+                and here <= psi[i, j + 1] - db
+                and here < psi[i - 1, j - 1] + da + db
+                and here <= psi[i + 1, j + 1] - da - db
+                and here < psi[i - 1, j + 1] + da - db
+                and here <= psi[i + 1, j - 1] - da + db
+            ):
+                found += 1
+    return found
+
+
+@compiled
+def expectations_given_target(
+    u_star: float,
+    v_star: float,
+    parameters: tuple[float, float, float, float],
+    overlaps: tuple[float, float, float, float],
+    resolution: tuple[float, float, float],
+    table: FloatArray,
+    origin: float,
+    pitch: float,
+    curve_rule: FloatArray,
+    segment_rule: FloatArray,
+    diagnose: bool,
+    row: FloatArray,
+    report: FloatArray,
+) -> None:
+    """Fill `row` and `report` (columns as named above) for h* = (u_star, v_star).
+
+    parameters: (sigma, omega, a11, a22). overlaps: (q, m, V, theta). resolution: (cut-off radius in
+    standard deviations of w, spacing of the x grid in units of s/steepest slope of w, longest step
+    along a jump curve). table: `student_jet` on the (n x n) nodes origin + pitch i.
+    """
+    sigma, omega, a11, a22 = parameters
+    q, m, V, theta = overlaps
+    cut_off, spacing, longest_step = resolution
+    rho = sigma * sigma
+    t11, t22 = target(u_star, v_star, omega, a11, a22)
+    channel_at = (t11, t22, sigma, V)
+    s = math.sqrt(q - theta * theta / rho)
+    a_mean = math.sqrt(2.0) * m + theta / rho * u_star
+    b_mean = theta / rho * v_star
+    given = (a_mean, b_mean, s, u_star, v_star)
+    radius = cut_off * s
+    row[:] = 0.0
+    report[:] = 0.0
+
+    n = table.shape[0]
+    y_a = np.empty((n, n))
+    y_b = np.empty((n, n))
+    distance = np.empty((n, n))
+    psi = np.empty((n, n))
+    steepest = 1.0
+    for i in range(n):
+        u = origin + i * pitch
+        for j in range(n):
+            v = origin + j * pitch
+            jet = table[i, j]
+            loss, l_u, l_v, l_uu, l_uv, l_vv = loss_jet(
+                jet[0], jet[1], jet[2], jet[3], jet[4], jet[5],
+                jet[6], jet[7], jet[8], jet[9], jet[10], jet[11], t11, t22, sigma,
+            )  # fmt: skip
+            psi[i, j] = 0.5 * (u * u + v * v) + V * loss
+            y_a[i, j] = u + V * l_u - a_mean
+            y_b[i, j] = v + V * l_v - b_mean
+            distance[i, j] = math.sqrt(y_a[i, j] ** 2 + y_b[i, j] ** 2)
+            if distance[i, j] < 1.2 * radius:
+                middle = 1.0 + 0.5 * V * (l_uu + l_vv)
+                spread = V * math.sqrt(0.25 * (l_uu - l_vv) ** 2 + l_uv * l_uv)
+                steepest = max(steepest, abs(middle) + spread)
+    division = max(1, int(math.ceil(pitch * steepest / (spacing * s))))
+    fine = pitch / division
+    measure = fine * fine
+
+    # cells of the table in which w may come within the radius
+    cells = np.empty(((n - 1) * (n - 1), 2), np.int64)
+    n_cells = 0
+    for i in range(n - 1):
+        for j in range(n - 1):
+            nearest = min(
+                min(distance[i, j], distance[i + 1, j]),
+                min(distance[i, j + 1], distance[i + 1, j + 1]),
+            )
+            variation = max(
+                abs(y_a[i, j] - y_a[i + 1, j + 1]) + abs(y_b[i, j] - y_b[i + 1, j + 1]),
+                abs(y_a[i + 1, j] - y_a[i, j + 1]) + abs(y_b[i + 1, j] - y_b[i, j + 1]),
+            )
+            if nearest - variation < radius:
+                cells[n_cells, 0] = i
+                cells[n_cells, 1] = j
+                n_cells += 1
+
+    fold = np.empty((1024, 2), np.int64)
+    fold_weight = np.empty(1024)
+    n_fold = 0
+    for c in range(n_cells):
+        on_rim = (
+            cells[c, 0] == 0 or cells[c, 1] == 0 or cells[c, 0] == n - 2 or cells[c, 1] == n - 2
+        )
+        for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
+            u = origin + i * fine
+            for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
+                v = origin + j * fine
+                jet6 = channel(u, v, t11, t22, sigma)
+                w = inverse_prox(u, v, jet6[1], jet6[2], jet6[3], jet6[4], jet6[5], V)
+                if (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2 > radius * radius:
+                    continue
+                weight = _add(row, measure, jet6, w, V, given, theta, rho)
+                if on_rim:
+                    report[BORDER] += abs(weight)
+                if weight < 0.0:
+                    if n_fold == fold_weight.shape[0]:
+                        fold = np.concatenate((fold, np.empty_like(fold)))
+                        fold_weight = np.concatenate((fold_weight, np.empty_like(fold_weight)))
+                    fold[n_fold, 0] = i
+                    fold[n_fold, 1] = j
+                    fold_weight[n_fold] = -weight
+                    report[FOLD] -= weight
+                    n_fold += 1
+
+    mask = np.zeros((1, 1), np.uint8)
+    if n_fold > 0:
+        mask = np.zeros(((n - 1) * division + 1, (n - 1) * division + 1), np.uint8)
+        nodes = np.empty((MOST_NODES, 8))
+        weights = np.empty(MOST_NODES)
+        triangles = np.empty((MOST_TRIPLE_POINTS, 6))
+        n_nodes, n_triangles, seeds, report[UNCOVERED] = find_jump_set(
+            channel_at, (a_mean, b_mean, radius), curve_rule, longest_step, psi, origin, pitch,
+            mask, fine, fold[:n_fold], fold_weight[:n_fold],
+            1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
+        )  # fmt: skip
+        report[SEEDS] = seeds
+        report[TRIANGLES] = n_triangles
+        _subtract_jumps(
+            row, report, channel_at, given, theta, steepest, segment_rule, nodes, weights, n_nodes,
+            triangles, n_triangles,
+        )  # fmt: skip
+        report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - report[FOLD])
+
+    if diagnose:
+        for c in range(n_cells):
+            for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
+                u = origin + i * fine
+                for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
+                    if n_fold > 0 and mask[i, j] != 0:
+                        continue
+                    v = origin + j * fine
+                    _, l_u, l_v, l_uu, l_uv, l_vv = channel(u, v, t11, t22, sigma)
+                    a, b, det = inverse_prox(u, v, l_u, l_v, l_uu, l_uv, l_vv, V)
+                    y2 = (a - a_mean) ** 2 + (b - b_mean) ** 2
+                    if y2 > radius * radius or det <= 0.0:
+                        continue
+                    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
+                    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
+                    report[SMOOTH_RESPONSE] += (
+                        measure * math.exp(-0.5 * y2 / (s * s)) / (2.0 * math.pi * s * s)
+                        * (k_uu * k_uu + 2.0 * l_uv * l_uv + k_vv * k_vv) / det
+                    )  # fmt: skip
+        # P(several minima) = sum over saddles, each counted 1/(saddles at the same w)
+        stride = max(1, n_fold // 400)
+        if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:
+            report[SEVERAL_MINIMA] = report[FOLD]
+        else:
+            for k in range(0, n_fold, stride):
+                a, b, _ = slope(
+                    origin + fold[k, 0] * fine, origin + fold[k, 1] * fine, channel_at
+                )
+                minima = _extra_minima(a, b, psi, origin, pitch)
+                report[SEVERAL_MINIMA] += stride * fold_weight[k] / max(1, minima - 1)
+
+
+@compiled
+def expectations_given_targets(
+    points: FloatArray,
+    parameters: tuple[float, float, float, float],
+    overlaps: tuple[float, float, float, float],
+    resolution: tuple[float, float, float],
+    table: FloatArray,
+    origin: float,
+    pitch: float,
+    curve_rule: FloatArray,
+    segment_rule: FloatArray,
+    diagnose: bool,
+    rows: FloatArray,
+    reports: FloatArray,
+) -> None:
+    """`expectations_given_target` for every (u_star, v_star) in `points` (n x 2)."""
+    for k in range(points.shape[0]):
+        expectations_given_target(
+            points[k, 0], points[k, 1], parameters, overlaps, resolution, table, origin, pitch,
+            curve_rule, segment_rule, diagnose, rows[k], reports[k],
+        )  # fmt: skip

@@ -1,0 +1,228 @@
+"""All pieces of the jump set that carry weight, found from where det(I + V Hess loss) < 0.
+
+The region B of the x plane that the prox jumps over is swept by the segments between double-tangent
+points and by the triangles of triple points. Every point of B's fold (det < 0) lies under a flat
+piece of the convex hull of psi; so the search starts at the heaviest fold node that nothing covers
+yet, finds the flat piece above it, follows the curve of double tangents both ways, opens the other
+two curves at each triple point, and repeats until no fold node of any weight is left uncovered.
+What is left is reported: it is the part of the certificate that normalisation is blind to.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from symattn._jit import compiled
+from symattn._typing import FloatArray, IntArray, Mask
+from symattn.quadrature._double_tangent import (
+    FAILED,
+    TRIPLE_POINT,
+    excess_of_third,
+    nearest_double_tangent,
+    out_of_sight,
+    tangent,
+    trace,
+    triple_tangent,
+)
+from symattn.quadrature._minima import ChannelAt, hull_contacts, slope
+from symattn.quadrature._raster import fill_triangle
+
+MOST_NODES = 8000
+MOST_TRIPLE_POINTS = 60
+_MOST_SEEDS = 60
+
+
+@compiled
+def _register_triple_point(
+    points: FloatArray,
+    arrived: int,
+    channel_at: ChannelAt,
+    triangles: FloatArray,
+    count: int,
+    done: IntArray,
+    open_ends: FloatArray,
+    open_slots: IntArray,
+    n_open: int,
+) -> int:
+    """Store a triple point and open the curves that leave it; the new number of open ends.
+
+    Slot v of a triple point is the curve of the pair without vertex v; slot `arrived` is done. A
+    curve leaves in the direction in which vertex v's energy rises above the pair's.
+    """
+    triangles[count, :] = points
+    z = np.empty(4)
+    unit = np.empty(4)
+    for v in range(3):
+        done[count, v] = 1 if v == arrived else 0
+        if v == arrived:
+            continue
+        i = (v + 1) % 3
+        j = (v + 2) % 3
+        for c in range(2):
+            z[c] = 0.5 * (points[2 * i + c] + points[2 * j + c])
+            z[2 + c] = 0.5 * (points[2 * i + c] - points[2 * j + c])
+        tangent(z, channel_at, unit)
+        small = 1e-6
+        a, b, _ = slope(points[2 * i], points[2 * i + 1], channel_at)
+        a_ahead, b_ahead, _ = slope(
+            points[2 * i] + small * (unit[0] + unit[2]),
+            points[2 * i + 1] + small * (unit[1] + unit[3]),
+            channel_at,
+        )
+        fall = (points[2 * v] - points[2 * i]) * (a_ahead - a)
+        fall += (points[2 * v + 1] - points[2 * i + 1]) * (b_ahead - b)
+        open_ends[n_open, 0:4] = z
+        open_ends[n_open, 4] = 1.0 if fall < 0.0 else -1.0
+        open_slots[n_open, 0] = count
+        open_slots[n_open, 1] = v
+        n_open += 1
+    return n_open
+
+
+@compiled
+def _known_triple_point(
+    points: FloatArray, channel_at: ChannelAt, triangles: FloatArray, count: int
+) -> int:
+    a, b, _ = slope(points[0], points[1], channel_at)
+    for k in range(count):
+        known_a, known_b, _ = slope(triangles[k, 0], triangles[k, 1], channel_at)
+        if (a - known_a) ** 2 + (b - known_b) ** 2 < 1e-14:
+            return k
+    return -1
+
+
+@compiled
+def _is_covered(z: FloatArray, mask: Mask, origin: float, pitch: float) -> bool:
+    i = int(round((z[0] - origin) / pitch))
+    j = int(round((z[1] - origin) / pitch))
+    return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j] != 0
+
+
+@compiled
+def find_jump_set(
+    channel_at: ChannelAt,
+    sight: tuple[float, float, float],
+    rule: FloatArray,
+    longest_step: float,
+    psi: FloatArray,
+    origin: float,
+    pitch: float,
+    mask: Mask,
+    mask_pitch: float,
+    fold: IntArray,
+    fold_weight: FloatArray,
+    least_weight: float,
+    nodes: FloatArray,
+    weights: FloatArray,
+    triangles: FloatArray,
+) -> tuple[int, int, int, float]:
+    """Cover the fold; fill `nodes`, `weights` (curves) and `triangles`.
+
+    `fold` holds the (i, j) of grid nodes with det < 0 in the mask's grid, `fold_weight` the signed
+    integral's weight of each. Returned: how many curve nodes, how many triangles, how many seeds
+    were tried, and the weight of the fold that stayed uncovered (all of it if a curve was lost).
+    """
+    count = 0
+    n_triangles = 0
+    seeds = 0
+    n_fold = fold_weight.shape[0]
+    tried = np.zeros(n_fold, np.uint8)
+    done = np.zeros((MOST_TRIPLE_POINTS, 3), np.int64)
+    open_ends = np.empty((3 * MOST_TRIPLE_POINTS, 5))
+    open_slots = np.empty((3 * MOST_TRIPLE_POINTS, 2), np.int64)
+    contacts = np.empty((3, 2))
+    points = np.empty(6)
+    z = np.empty(4)
+    failed = False
+    while seeds < _MOST_SEEDS:
+        seed = -1
+        for k in range(n_fold):
+            if (
+                tried[k] == 0
+                and fold_weight[k] > least_weight
+                and mask[fold[k, 0], fold[k, 1]] == 0
+                and (seed < 0 or fold_weight[k] > fold_weight[seed])
+            ):
+                seed = k
+        if seed < 0:
+            break
+        tried[seed] = 1
+        seeds += 1
+        n_open = 0
+        n_contacts = hull_contacts(
+            origin + fold[seed, 0] * mask_pitch,
+            origin + fold[seed, 1] * mask_pitch,
+            channel_at, psi, origin, pitch, contacts,
+        )  # fmt: skip
+        if n_contacts == 2:
+            for c in range(2):
+                z[c] = 0.5 * (contacts[0, c] + contacts[1, c])
+                z[2 + c] = 0.5 * (contacts[0, c] - contacts[1, c])
+            if (
+                not nearest_double_tangent(z, channel_at)
+                or _is_covered(z, mask, origin, mask_pitch)
+                or excess_of_third(z, channel_at, psi, origin, pitch)[0] < -1e-9
+            ):
+                continue
+            for k in range(2):
+                open_ends[k, 0:4] = z
+                open_ends[k, 4] = 1.0 - 2.0 * k
+                open_slots[k, 0] = -1
+            n_open = 2
+        elif n_contacts == 3:
+            points[:] = contacts.ravel()
+            if (
+                not triple_tangent(points, channel_at)
+                or _known_triple_point(points, channel_at, triangles, n_triangles) >= 0
+                or n_triangles >= MOST_TRIPLE_POINTS
+            ):
+                continue
+            n_open = _register_triple_point(
+                points, -1, channel_at, triangles, n_triangles, done, open_ends, open_slots, n_open
+            )
+            fill_triangle(
+                mask, origin, mask_pitch,
+                points[0], points[1], points[2], points[3], points[4], points[5],
+            )  # fmt: skip
+            n_triangles += 1
+        while n_open > 0:
+            n_open -= 1
+            home, slot = open_slots[n_open, 0], open_slots[n_open, 1]
+            z[:] = open_ends[n_open, 0:4]
+            direction = open_ends[n_open, 4]
+            if home >= 0:
+                if done[home, slot] != 0:
+                    continue
+                done[home, slot] = 1
+                if out_of_sight(z, channel_at, sight[0], sight[1], sight[2]):
+                    continue
+            count, ending = trace(
+                z, direction, longest_step, rule, channel_at, sight, psi, origin, pitch,
+                mask, mask_pitch, nodes, weights, count, points,
+            )  # fmt: skip
+            if ending == FAILED:
+                failed = True
+            if ending != TRIPLE_POINT:
+                continue
+            known = _known_triple_point(points, channel_at, triangles, n_triangles)
+            if known >= 0:
+                for v in range(3):
+                    apart = (triangles[known, 2 * v] - points[4]) ** 2
+                    apart += (triangles[known, 2 * v + 1] - points[5]) ** 2
+                    if apart < 1e-12:
+                        done[known, v] = 1
+            elif n_triangles < MOST_TRIPLE_POINTS:
+                n_open = _register_triple_point(
+                    points, 2, channel_at, triangles, n_triangles, done, open_ends, open_slots,
+                    n_open,
+                )  # fmt: skip
+                fill_triangle(
+                    mask, origin, mask_pitch,
+                    points[0], points[1], points[2], points[3], points[4], points[5],
+                )  # fmt: skip
+                n_triangles += 1
+    uncovered = 0.0
+    for k in range(n_fold):
+        if failed or mask[fold[k, 0], fold[k, 1]] == 0:
+            uncovered += fold_weight[k]
+    return count, n_triangles, seeds, uncovered

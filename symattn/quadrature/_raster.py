@@ -1,0 +1,74 @@
+"""Which nodes of the x grid the jump set's pieces cover."""
+
+from __future__ import annotations
+
+import math
+
+from symattn._jit import compiled
+from symattn._typing import FloatArray, Mask
+
+
+@compiled
+def fill_triangle(
+    mask: Mask,
+    origin: float,
+    pitch: float,
+    p_u: float,
+    p_v: float,
+    q_u: float,
+    q_v: float,
+    r_u: float,
+    r_v: float,
+) -> None:
+    """Set `mask[i, j]` at every node (origin + i pitch, origin + j pitch) of the triangle p, q, r."""
+    area = (q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v)
+    if area == 0.0:
+        return
+    rows, columns = mask.shape
+    first_i = max(0, int(math.ceil((min(p_u, q_u, r_u) - origin) / pitch - 1e-9)))
+    last_i = min(rows - 1, int(math.floor((max(p_u, q_u, r_u) - origin) / pitch + 1e-9)))
+    first_j = max(0, int(math.ceil((min(p_v, q_v, r_v) - origin) / pitch - 1e-9)))
+    last_j = min(columns - 1, int(math.floor((max(p_v, q_v, r_v) - origin) / pitch + 1e-9)))
+    for i in range(first_i, last_i + 1):
+        u = origin + i * pitch - p_u
+        for j in range(first_j, last_j + 1):
+            v = origin + j * pitch - p_v
+            second = (u * (r_v - p_v) - (r_u - p_u) * v) / area
+            third = ((q_u - p_u) * v - u * (q_v - p_v)) / area
+            if second >= -1e-9 and third >= -1e-9 and second + third <= 1.0 + 1e-9:
+                mask[i, j] = 1
+
+
+@compiled
+def _fill_between(
+    mask: Mask, origin: float, pitch: float, y: FloatArray, z: FloatArray
+) -> None:
+    fill_triangle(
+        mask, origin, pitch,
+        y[0] + y[2], y[1] + y[3], y[0] - y[2], y[1] - y[3], z[0] + z[2], z[1] + z[3],
+    )  # fmt: skip
+    fill_triangle(
+        mask, origin, pitch,
+        y[0] - y[2], y[1] - y[3], z[0] + z[2], z[1] + z[3], z[0] - z[2], z[1] - z[3],
+    )  # fmt: skip
+
+
+@compiled
+def fill_panel(
+    mask: Mask,
+    origin: float,
+    pitch: float,
+    start: FloatArray,
+    nodes: FloatArray,
+    first: int,
+    last: int,
+    end: FloatArray,
+) -> None:
+    """Cover the strip swept by the hull's segments from `start` through nodes[first:last] to `end`.
+
+    A segment is z = (X_u, X_v, D_u, D_v): it runs from X - D to X + D.
+    """
+    _fill_between(mask, origin, pitch, start, nodes[first])
+    for k in range(first, last - 1):
+        _fill_between(mask, origin, pitch, nodes[k], nodes[k + 1])
+    _fill_between(mask, origin, pitch, nodes[last - 1], end)

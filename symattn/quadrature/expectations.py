@@ -1,0 +1,236 @@
+"""Every mean over the channel at given overlaps, to a stated resolution.
+
+The means are over h* ~ N(0, rho I) and w given h*, of functions of the prox x* at w. A resolution is
+one number, the relative accuracy that all its grids are chosen for; how accurate a result is, is
+found by comparison with a finer resolution, not assumed from it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from symattn._typing import FloatArray
+from symattn.errors import ComputationFailed
+from symattn.kernels.generated.numba_l2_r1_t1 import student_jet
+from symattn.model import AttentionModel
+from symattn.overlaps import Overlaps
+from symattn.quadrature import _channel as columns
+from symattn.quadrature._target_rule import target_rule
+
+_PITCH = 0.1
+_LARGEST_TABLE = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Grid parameters of one evaluation.
+
+    Attributes
+    ----------
+    cut_off : float
+        Radius, in standard deviations, of the disc of w and of the square of h* that are kept.
+    spacing : float
+        Spacing of the x grid, in units of s over the steepest slope of w(x).
+    longest_step : float
+        Of a panel along a jump curve.
+    curve_nodes, segment_nodes : int
+        Gauss-Legendre nodes of a panel, and across it.
+    rows, order : int
+        Of the rule over h*, see `target_rule`.
+    """
+
+    cut_off: float
+    spacing: float
+    longest_step: float
+    curve_nodes: int
+    segment_nodes: int
+    rows: int
+    order: int
+
+    @classmethod
+    def for_accuracy(cls, accuracy: float) -> Resolution:
+        """The resolution meant for this relative accuracy of the means."""
+        digits = -math.log10(accuracy)
+        cut_off = math.sqrt(-2.0 * math.log(accuracy)) + 1.0
+        return cls(
+            cut_off=cut_off,
+            spacing=0.9 * math.sqrt(2.0 * math.pi**2 / -math.log(accuracy)),
+            longest_step=0.2,
+            curve_nodes=math.ceil(3.0 + 0.5 * digits),
+            segment_nodes=math.ceil(8.0 + digits),
+            rows=math.ceil((cut_off + 0.5) * math.sqrt(-math.log(accuracy)) / 2.3),
+            order=math.ceil(4.0 + 2.0 * digits),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """What speaks for an evaluation, beyond agreement with a finer one.
+
+    All are means over h*, in units of probability unless said otherwise.
+
+    Attributes
+    ----------
+    normalisation : float
+        |E[1] - 1|: the regular part's quadrature and truncation. Blind to jumps.
+    jump_normalisation : float
+        E|int over the jumped region of det N dx|, 0 in exact arithmetic: the pieces' quadrature.
+    fold : float
+        E[number of saddles]: weight of det(I + V Hess loss) < 0. Below the tolerance, nothing jumps.
+    uncovered : float
+        Part of `fold` that no piece of the jump set covers: weight of jumps that were missed.
+    overcount : float
+        Largest |fold summed over the pieces - fold summed over the grid| relative to `fold`, a
+        crude check (both sums have kinks) that no piece was taken twice.
+    chord_gap : float
+        Least of psi - chord over the jumped region, in units of psi: negative beyond rounding if
+        a third minimum undercuts a pair.
+    border : float
+        Weight met at the rim of the x table: what may be cut off.
+    """
+
+    normalisation: float
+    jump_normalisation: float
+    fold: float
+    uncovered: float
+    overcount: float
+    chord_gap: float
+    border: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectations:
+    """Means over the channel at given overlaps.
+
+    Attributes
+    ----------
+    means : array, shape (17,)
+        In the order of the columns of `symattn.quadrature._channel`.
+    jump_length : float
+        E_{h*} int over the jump set of N(w | h*) |jump of x*| dS.
+    smooth_response : float
+        E|dg/dw|_F^2 without the jumps; NaN unless diagnosed.
+    jump_probability : float
+        Probability that the energy at w has more than one local minimum; NaN unless diagnosed.
+    certificate : Certificate
+    points : int
+        Number of h* at which the inner integral was done.
+    """
+
+    means: FloatArray
+    jump_length: float
+    smooth_response: float
+    jump_probability: float
+    certificate: Certificate
+    points: int
+
+
+def channel_expectations(
+    model: AttentionModel,
+    overlaps: Overlaps,
+    resolution: Resolution,
+    *,
+    diagnose: bool = False,
+    threads: int | None = None,
+) -> Expectations:
+    """All means over the channel at `overlaps` (q > theta^2/rho, V > 0).
+
+    With `diagnose`, also those that only describe the result (`smooth_response` and
+    `jump_probability`).
+
+    Raises
+    ------
+    ComputationFailed
+        If the overlaps are not admissible or the needed grid is too large.
+    """
+    sigma = model.require_solvable()
+    q, m, V, theta = overlaps
+    if not (V > 0.0 and q - theta**2 / sigma**2 > 0.0 and math.isfinite(q + m + V + theta)):
+        raise ComputationFailed(f"overlaps left the admissible domain: {overlaps}")
+    parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
+    points, weights = target_rule(
+        parameters,
+        V,
+        resolution.cut_off + 0.5,
+        resolution.rows,
+        resolution.order,
+        exchange=parameters[2] == parameters[3],
+        reflection=m == 0.0 or theta == 0.0,
+    )
+    curve_rule = np.array(np.polynomial.legendre.leggauss(resolution.curve_nodes))
+    segment_rule = np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes))
+    s = math.sqrt(q - theta**2 / sigma**2)
+    longest_step = resolution.longest_step * min(1.0, s / 0.15)
+    reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * (resolution.cut_off + 0.5)
+    half_size = math.ceil((reach + resolution.cut_off * s + 1.5) / _PITCH)
+    workers = threads or os.cpu_count() or 1
+    while True:
+        if half_size > _LARGEST_TABLE:
+            raise ComputationFailed(
+                f"the prox reaches too far at {overlaps}: x beyond {half_size * _PITCH:.0f}; "
+                "try a smaller sigma or fewer digits"
+            )
+        table = _student_table(half_size)
+        rows = np.zeros((len(weights), columns.COLUMNS))
+        reports = np.zeros((len(weights), columns.REPORT_COLUMNS))
+
+        def run(part: int, table: FloatArray = table) -> tuple[FloatArray, FloatArray]:
+            mine = points[part::workers]
+            rows = np.zeros((len(mine), columns.COLUMNS))
+            reports = np.zeros((len(mine), columns.REPORT_COLUMNS))
+            columns.expectations_given_targets(
+                np.ascontiguousarray(mine), parameters, (q, m, V, theta),
+                (resolution.cut_off, resolution.spacing, longest_step), table,
+                -_PITCH * (table.shape[0] // 2), _PITCH, curve_rule, segment_rule, diagnose,
+                rows, reports,
+            )  # fmt: skip
+            return rows, reports
+
+        with ThreadPoolExecutor(workers) as pool:
+            for part, (part_rows, part_reports) in enumerate(pool.map(run, range(workers))):
+                rows[part::workers] = part_rows
+                reports[part::workers] = part_reports
+        border = float(weights @ reports[:, columns.BORDER])
+        if border <= 1e-2 * math.exp(-0.5 * resolution.cut_off**2):
+            break
+        half_size = math.ceil(1.4 * half_size)
+
+    means = weights @ rows
+    if m == 0.0:
+        means[list(columns.ODD_IN_M)] = 0.0
+    if theta == 0.0:
+        means[list(columns.ODD_IN_THETA)] = 0.0
+    fold = float(weights @ reports[:, columns.FOLD])
+    return Expectations(
+        means=means,
+        jump_length=float(weights @ reports[:, columns.JUMP_LENGTH]),
+        smooth_response=float(weights @ reports[:, columns.SMOOTH_RESPONSE])
+        if diagnose
+        else math.nan,
+        jump_probability=float(weights @ reports[:, columns.SEVERAL_MINIMA])
+        if diagnose
+        else math.nan,
+        certificate=Certificate(
+            normalisation=abs(float(means[columns.NORM]) - 1.0),
+            jump_normalisation=float(weights @ np.abs(reports[:, columns.JUMP_NORM])),
+            fold=fold,
+            uncovered=float(weights @ reports[:, columns.UNCOVERED]),
+            overcount=float(weights @ reports[:, columns.FOLD_MISMATCH]) / fold if fold else 0.0,
+            chord_gap=float(reports[:, columns.CHORD_GAP].min()),
+            border=border,
+        ),
+        points=len(weights),
+    )
+
+
+@lru_cache(maxsize=4)
+def _student_table(half_size: int) -> FloatArray:
+    """`student_jet` at the nodes -half_size .. half_size times the pitch, in u and v."""
+    axis = _PITCH * np.arange(-half_size, half_size + 1)
+    return np.array([[student_jet(u, v) for v in axis] for u in axis])

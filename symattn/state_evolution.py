@@ -1,0 +1,150 @@
+"""One step of state evolution, overlaps -> hats -> overlaps, with its exact Jacobian.
+
+The hats are the gradient of alpha E[M] in the overlaps, since with P(q, V, m, theta) = E[M]
+
+    q_hat = -2 alpha dP/dV,  V_hat = 2 alpha dP/dq,  m_hat = -alpha dP/dm,
+    theta_hat = -alpha dP/dtheta;
+
+so their Jacobian is a Hessian, and its symmetry supplies all derivatives by V but d q_hat/dV.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from symattn._typing import FloatArray
+from symattn.kernels.generated.numba_l2_r1_t1 import (
+    hats,
+    ridge,
+    ridge_jacobian,
+    train_loss_direct,
+    train_loss_extremal,
+)
+from symattn.model import AttentionModel
+from symattn.overlaps import Hats, Overlaps
+from symattn.quadrature import _channel as columns
+from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """State evolution applied once.
+
+    Attributes
+    ----------
+    overlaps : Overlaps
+        Where the step starts.
+    hats : Hats
+        The conjugates there.
+    image : Overlaps
+        Where it ends.
+    jacobian : array, shape (4, 4)
+        d image/d overlaps, both in the order (q, m, V, theta).
+    hats_jacobian : array, shape (4, 4)
+        d hats/d overlaps.
+    train_loss, train_loss_direct : float
+        eps_t in the extremal form and as alpha E[loss at the prox] + lambda q/(2 sigma^2). Equal
+        at a fixed point; only the first is stationary there.
+    expectations : Expectations
+        The means over the channel that all of this came from.
+    """
+
+    overlaps: Overlaps
+    hats: Hats
+    image: Overlaps
+    jacobian: FloatArray
+    hats_jacobian: FloatArray
+    train_loss: float
+    train_loss_direct: float
+    expectations: Expectations
+
+    @property
+    def residual(self) -> FloatArray:
+        """overlaps - image, shape (4,): zero at a fixed point."""
+        return np.subtract(self.overlaps, self.image)
+
+
+def evolve(
+    model: AttentionModel,
+    alpha: float,
+    overlaps: Overlaps,
+    resolution: Resolution,
+    *,
+    diagnose: bool = False,
+) -> Step:
+    """Apply state evolution at sample complexity `alpha` = n/d to `overlaps`.
+
+    Raises
+    ------
+    ComputationFailed
+        If the overlaps are not admissible, or the means cannot be computed there.
+    """
+    sigma = model.require_solvable()
+    expectations = channel_expectations(model, overlaps, resolution, diagnose=diagnose)
+    means = expectations.means
+    conjugates = Hats(
+        *hats(
+            alpha,
+            means[columns.G_SQUARED],
+            means[columns.G_MEAN],
+            means[columns.G_DIV],
+            means[columns.G_TARGET],
+            overlaps.theta,
+            sigma,
+        )
+    )
+    outer = np.array(ridge_jacobian(*conjugates, model.lam, sigma)).reshape(4, 4)
+    inner = _hats_jacobian(alpha, means, overlaps.theta, sigma**2)
+    return Step(
+        overlaps=overlaps,
+        hats=conjugates,
+        image=Overlaps(*ridge(*conjugates, model.lam, sigma)),
+        jacobian=outer @ inner,
+        hats_jacobian=inner,
+        train_loss=train_loss_extremal(
+            alpha, means[columns.ENVELOPE], *overlaps, *conjugates, model.lam, sigma
+        ),
+        train_loss_direct=train_loss_direct(
+            alpha, means[columns.LOSS], overlaps.q, model.lam, sigma
+        ),
+        expectations=expectations,
+    )
+
+
+def _hats_jacobian(alpha: float, means: FloatArray, theta: float, rho: float) -> FloatArray:
+    """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta) from the means' derivatives."""
+    c = columns
+    target_by_q = (means[c.DQ_G_TARGET] - theta * means[c.DQ_G_DIV]) / rho
+    target_by_theta = (
+        means[c.DTHETA_G_TARGET] - means[c.G_DIV] - 2.0 * theta * target_by_q
+    ) / rho
+    return alpha * np.array(
+        [
+            [
+                means[c.DQ_G_SQUARED],
+                means[c.DM_G_SQUARED],
+                -2.0 * means[c.RESPONSE],
+                means[c.DTHETA_G_SQUARED],
+            ],
+            [
+                means[c.DQ_G_MEAN],
+                means[c.DM_G_MEAN],
+                0.5 * means[c.DM_G_SQUARED],
+                means[c.DTHETA_G_MEAN],
+            ],
+            [
+                -means[c.DQ_G_DIV],
+                -2.0 * means[c.DQ_G_MEAN],
+                -means[c.DQ_G_SQUARED],
+                -2.0 * target_by_q,
+            ],
+            [
+                target_by_q,
+                means[c.DTHETA_G_MEAN],
+                0.5 * means[c.DTHETA_G_SQUARED],
+                target_by_theta,
+            ],
+        ]
+    )

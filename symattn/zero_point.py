@@ -1,0 +1,150 @@
+"""The fixed point Q = 0, where everything but the response is explicit.
+
+With w = 0 and a prox that stays at 0, dg/dw = -K with K = H (I + V H)^-1 and H the Hessian of the
+loss at x = 0, and V solves V (lambda + sigma^2 alpha E tr K) = sigma^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from symattn._jit import compiled
+from symattn._typing import FloatArray
+from symattn.errors import ComputationFailed
+from symattn.kernels.generated.numba_l2_r1_t1 import channel, target
+from symattn.model import AttentionModel
+from symattn.quadrature._minima import descend
+
+_HALF_WIDTH = 8.5
+_COARSEST, _FINEST = 16, 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZeroPoint:
+    """Q = 0 at one sample complexity.
+
+    Attributes
+    ----------
+    V, V_hat : float
+        Response and its conjugate alpha E tr K.
+    loss : float
+        E[loss at x = 0]: the test error, and the training loss divided by alpha.
+    replicon : float
+        1 - alpha V^2 E|K|_F^2.
+    errors : dict
+        Absolute error of each, from the rule with half the nodes.
+    """
+
+    V: float
+    V_hat: float
+    loss: float
+    replicon: float
+    errors: dict[str, float]
+
+
+def zero_point(model: AttentionModel, alpha: float) -> ZeroPoint:
+    """The solution at Q = 0 whose response is connected to alpha = 0.
+
+    Raises
+    ------
+    ComputationFailed
+        If V runs away (beyond the threshold to a random direction), or if the prox at w = 0 is
+        somewhere not at x = 0, so that Q = 0 is not a solution of this form.
+    """
+    results = []
+    nodes = _COARSEST
+    while nodes <= _FINEST:
+        results.append(_at(model, alpha, nodes))
+        if len(results) > 1:
+            steps = [abs(x - y) for x, y in zip(results[-1], results[-2], strict=True)]
+            if max(s / max(abs(x), 1e-3) for s, x in zip(steps, results[-1], strict=True)) < 1e-14:
+                break
+        nodes *= 2
+    names = ("V", "V_hat", "loss", "replicon")
+    values = dict(zip(names, results[-1], strict=True))
+    errors = {n: s + 1e-15 * abs(values[n]) for n, s in zip(names, steps, strict=True)}
+    return ZeroPoint(**values, errors=errors)
+
+
+def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, float, float]:
+    sigma = model.require_solvable()
+    axis = np.arange(-nodes, nodes + 1) * (_HALF_WIDTH / nodes)
+    weights = np.exp(-0.5 * axis**2)
+    parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
+    V = sigma**2 / model.lam
+    for _ in range(200):
+        trace, square, loss, least = _means_at_rest(axis, weights / weights.sum(), parameters, V)
+        if least <= 0.0:
+            raise ComputationFailed(
+                f"Q = 0 at alpha = {alpha:.6g}: the prox jumps at w = 0 (det(I + V Hess) reaches "
+                f"{least:.2g} at V = {V:.4g}), so Q = 0 is not a regular fixed point"
+            )
+        # Newton on V (lambda + sigma^2 alpha E tr K) - sigma^2, with d(E tr K)/dV = -E|K|^2
+        value = V * (model.lam + sigma**2 * alpha * trace) - sigma**2
+        rate = model.lam + sigma**2 * alpha * (trace - V * square)
+        if rate <= 0.0:
+            raise ComputationFailed(
+                f"Q = 0 at alpha = {alpha:.6g}: no response V is connected to alpha = 0; Q = 0 is "
+                "unstable towards a random direction"
+            )
+        change = value / rate
+        V -= change
+        if abs(change) < 1e-15 * V:
+            break
+    if not _rests_at_zero(axis, parameters, V):
+        raise ComputationFailed(
+            f"Q = 0 at alpha = {alpha:.6g}: for some h* the prox of w = 0 is not x = 0, so Q = 0 is "
+            "not a regular fixed point"
+        )
+    return V, alpha * trace, loss, 1.0 - alpha * V**2 * square
+
+
+@compiled
+def _means_at_rest(
+    axis: FloatArray, weights: FloatArray, parameters: tuple[float, float, float, float], V: float
+) -> tuple[float, float, float, float]:
+    """E tr K, E|K|_F^2, E loss at x = 0, and the least det(I + V H)."""
+    sigma, omega, a11, a22 = parameters
+    trace = 0.0
+    square = 0.0
+    mean_loss = 0.0
+    least = math.inf
+    for i in range(axis.shape[0]):
+        for j in range(axis.shape[0]):
+            weight = weights[i] * weights[j]
+            t11, t22 = target(sigma * axis[i], sigma * axis[j], omega, a11, a22)
+            loss, _, _, h_uu, h_uv, h_vv = channel(0.0, 0.0, t11, t22, sigma)
+            det = (1.0 + V * h_uu) * (1.0 + V * h_vv) - V * V * h_uv * h_uv
+            least = min(least, det)
+            k_uu = (h_uu * (1.0 + V * h_vv) - V * h_uv * h_uv) / det
+            k_vv = (h_vv * (1.0 + V * h_uu) - V * h_uv * h_uv) / det
+            k_uv = h_uv / det
+            trace += weight * (k_uu + k_vv)
+            square += weight * (k_uu * k_uu + 2.0 * k_uv * k_uv + k_vv * k_vv)
+            mean_loss += weight * loss
+    return trace, square, mean_loss, least
+
+
+@compiled
+def _rests_at_zero(
+    axis: FloatArray, parameters: tuple[float, float, float, float], V: float
+) -> bool:
+    """Whether no descent from afar finds an energy below that of x = 0 at w = 0."""
+    sigma, omega, a11, a22 = parameters
+    for i in range(axis.shape[0]):
+        for j in range(axis.shape[0]):
+            t11, t22 = target(sigma * axis[i], sigma * axis[j], omega, a11, a22)
+            rest = V * channel(0.0, 0.0, t11, t22, sigma)[0]
+            for k in range(8):
+                angle = math.pi * (k + 0.5) / 8.0
+                for size in (0.4, 1.2):
+                    _, _, low = descend(
+                        size * math.cos(angle), size * math.sin(angle), 0.0, 0.0,
+                        (t11, t22, sigma, V),
+                    )  # fmt: skip
+                    if low < rest - 1e-12:
+                        return False
+    return True
