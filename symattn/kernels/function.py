@@ -19,7 +19,8 @@ class Kernel:
     name: its name in every back end.
     arguments: scalars, in order.
     steps: named intermediate values, each an expression in arguments and earlier steps.
-    results: returned values, named; a single one is returned bare, several as a tuple.
+    results: returned values, named, each an expression in arguments, steps and earlier results; a
+        single one is returned bare, several as a tuple.
     doc: the docstring, with the equation.
     """
 
@@ -32,9 +33,9 @@ class Kernel:
     def expressions(self) -> list[sp.Expr]:
         """The results in terms of the arguments alone."""
         known: dict[sp.Symbol, sp.Expr] = {}
-        for name, value in self.steps:
+        for name, value in (*self.steps, *self.results):
             known[name] = value.xreplace(known)
-        return [value.xreplace(known) for _, value in self.results]
+        return [known[name] for name, _ in self.results]
 
 
 Statement = tuple[sp.Symbol, sp.Expr]

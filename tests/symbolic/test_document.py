@@ -39,7 +39,9 @@ def test_equations_are_numbered_by_chapter_and_step(derivation):
 def test_mathematics_uses_only_what_code_hosts_display(derivation):
     text = derivation.to_markdown()
     # These hosts refuse \operatorname; a name of the code in a formula was forgotten.
-    unwanted = re.compile(r"operatorname|_star|_hat|(?<![\\a-z])(theta|alpha|sigma|minor)|\blam\b|resolvent")
+    unwanted = re.compile(
+        r"operatorname|_star|_hat|(?<![\\a-z])(theta|alpha|sigma|minor)|\blam\b|resolvent"
+    )
     for block in re.findall(r"```math\n(.*?)```", text, flags=re.DOTALL):
         assert not unwanted.search(block)
         assert block.count("{") == block.count("}")
