@@ -136,7 +136,7 @@ class BackEnd(StrPrinter):
             else:
                 lines += self._statement(head, value)
         if len(results) > 1:
-            lines += _bracketed(f"{INDENT}return ", [self._print(x) for x in results])
+            lines += _returned([self._print(x) for x in results])
         return "\n".join(lines) + "\n"
 
     def module(self, doc: str, kernels: Sequence[Lowered]) -> str:
@@ -153,7 +153,7 @@ class BackEnd(StrPrinter):
             kind = f"tuple[{', '.join([self.scalar] * len(kernel.results))}]"
             if len(kernel.results) > 6:
                 kind = f"tuple[{self.scalar}, ...]"
-        return _bracketed(f"def {kernel.name}", arguments, f" -> {kind}:", always=True)
+        return _signature(f"def {kernel.name}", arguments, f" -> {kind}:")
 
     def _fits(self, head: str, value: sp.Expr) -> bool:
         if len(f"{INDENT}{head}{self._print(value)}") <= WIDTH:
@@ -213,20 +213,22 @@ def _docstring(doc: str) -> list[str]:
     return [INDENT + line if line else "" for line in quoted]
 
 
-def _bracketed(head: str, items: list[str], tail: str = "", always: bool = False) -> list[str]:
-    """`head(item, item)tail` on one line, or broken as a formatter breaks it."""
-    flat = ", ".join(items)
-    if not always and len(items) == 1:
-        return [f"{head}{flat}{tail}"]
-    if not always and len(f"{head}{flat}{tail}") <= WIDTH:
-        return [f"{head}{flat}{tail}"]
-    if always and len(f"{head}({flat}){tail}") <= WIDTH:
+def _signature(head: str, arguments: list[str], tail: str) -> list[str]:
+    """`head(argument, argument)tail` as a formatter lays it out."""
+    flat = ", ".join(arguments)
+    if len(f"{head}({flat}){tail}") <= WIDTH:
         return [f"{head}({flat}){tail}"]
-    indent = head[: len(head) - len(head.lstrip())] + INDENT
-    close = indent.removeprefix(INDENT) + ")" + tail
-    if always and len(indent + flat) <= WIDTH:
-        return [f"{head}(", indent + flat, close]
-    return [f"{head}(", *(f"{indent}{item}," for item in items), close]
+    if len(INDENT + flat) <= WIDTH:
+        return [f"{head}(", INDENT + flat, f"){tail}"]
+    return [f"{head}(", *(f"{INDENT}{argument}," for argument in arguments), f"){tail}"]
+
+
+def _returned(names: list[str]) -> list[str]:
+    """The return of several values, as a formatter lays it out."""
+    line = f"{INDENT}return {', '.join(names)}"
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{INDENT}return (", *(f"{INDENT}{INDENT}{name}," for name in names), f"{INDENT})"]
 
 
 class Numba(BackEnd):
