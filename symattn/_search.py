@@ -95,6 +95,8 @@ def newton(
     resolution: Resolution,
     tolerance: float,
     progress: Progress,
+    *,
+    diagnose: bool = False,
 ) -> NewtonPoint:
     """Newton's method from `start`; the point whose correction is below `tolerance`.
 
@@ -111,7 +113,7 @@ def newton(
     for count in range(1, _MOST_STEPS + 1):
         if overlaps.q < _COLLAPSED_Q * rho:
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
-        point = newton_point(model, alpha, overlaps, branch, resolution)
+        point = newton_point(model, alpha, overlaps, branch, resolution, diagnose=diagnose)
         change = point.change
         progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
         if change < tolerance:
@@ -162,14 +164,14 @@ def _starts(model: AttentionModel, alpha: float, branch: str) -> Iterator[Overla
     sigma = model.require_solvable()
     rho = sigma**2
     V = rho / (model.lam + 0.1 * alpha * rho**2)
+    q = 0.5 * rho * alpha / (1.0 + alpha)
     for size in (1.0, 0.5, 1.6, 0.25):
         if branch == "semantic":
-            share = min(0.55 * size, 0.9)
-            yield Overlaps(1.3 * share**2 * rho, 0.0, V, share * rho)
+            yield Overlaps(size * q, 0.0, V, math.sqrt(0.8 * size * q * rho))
         elif branch == "positional":
-            yield Overlaps(0.2 * size * rho, 0.25 * size, V, 0.0)
+            yield Overlaps(0.7 * size * q, math.sqrt(size * q), V, 0.0)
         else:
-            yield Overlaps(0.3 * size * rho, 0.0, V, 0.0)
+            yield Overlaps(size * q, 0.0, V, 0.0)
 
 
 def _settle(

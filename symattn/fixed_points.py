@@ -33,6 +33,8 @@ BRANCHES = ("semantic", "positional", "uninformed", "zero")
 _MOST_DIGITS = 1000
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 _FINEST_ACCURACY = 1e-13
+#: The two sums over the fold that are compared have kinks and agree to a percent or so.
+_LARGEST_OVERCOUNT = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,25 +242,54 @@ def _fixed_point(
     accuracy = 10.0 ** -min(digits, 13)
     while True:
         tolerance = 0.02 * 10.0**-digits
-        coarse = newton(
-            model, alpha, overlaps, branch, Resolution.for_accuracy(accuracy), tolerance, progress
-        )
+        try:
+            coarse = newton(
+                model,
+                alpha,
+                overlaps,
+                branch,
+                Resolution.for_accuracy(accuracy),
+                tolerance,
+                progress,
+                diagnose=True,
+            )
+        except SearchEnded as error:
+            raise ComputationFailed(
+                f"{branch} branch at alpha = {alpha:.6g}: found to three digits, but not refined to "
+                f"{digits} ({error}); try fewer digits"
+            ) from error
         overlaps = coarse.step.overlaps
-        coarse = newton_point(
-            model, alpha, overlaps, branch, Resolution.for_accuracy(accuracy), diagnose=True
-        )
-        finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
-        fine = newton_point(
-            model, alpha, overlaps, branch, Resolution.for_accuracy(finer), diagnose=True
-        )
+        finer = Resolution.for_accuracy(max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY))
+        fine = newton_point(model, alpha, overlaps, branch, finer, diagnose=True)
         progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
         point = _certified(model, alpha, branch, coarse, fine, digits)
-        if _digits_reached(point) >= digits:
+        objection = _objection(fine.step.expectations.certificate, 10.0**-digits)
+        if _digits_reached(point) >= digits and not objection:
             return point
         if accuracy <= _FINEST_ACCURACY:
             _require_digits(point, digits)
+            raise ComputationFailed(
+                f"{branch} branch at alpha = {alpha:.6g}: {digits} digits cannot be certified: "
+                f"{objection}; try fewer digits"
+            )
         accuracy = max(0.03 * accuracy, _FINEST_ACCURACY)
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
+
+
+def _objection(certificate: Certificate, tolerance: float) -> str:
+    """What in the certificate forbids to trust the means to this relative tolerance; or nothing.
+
+    A missed or doubled piece of the jump set of weight e changes the means by a few e.
+    """
+    if certificate.uncovered > 0.01 * tolerance:
+        return f"jumps of weight {certificate.uncovered:.1e} were not resolved"
+    if certificate.chord_gap < -1e-9:
+        return f"a third minimum undercuts a jump by {-certificate.chord_gap:.1e}"
+    if certificate.jump_normalisation > tolerance:
+        return f"the jumped region integrates to {certificate.jump_normalisation:.1e} instead of 0"
+    if certificate.fold > tolerance and certificate.overcount > _LARGEST_OVERCOUNT:
+        return f"pieces of the jump set overlap (mismatch {certificate.overcount:.1e})"
+    return ""
 
 
 def _certified(

@@ -70,6 +70,8 @@ REPORT_COLUMNS = 11
 
 #: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
 _PIECE = 8.0
+#: The jump set is traced again with shorter steps, so many times in all, when its pieces do not fit.
+_ATTEMPTS = 3
 
 
 @compiled
@@ -124,6 +126,17 @@ def _add(
     k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
     row[RESPONSE] += density * (k_uu * l_u * l_u + 2.0 * l_uv * l_u * l_v + k_vv * l_v * l_v)
     return weight
+
+
+@compiled
+def _smooth_response(
+    jet: tuple[float, float, float, float, float, float], det: float, V: float
+) -> float:
+    """|dg/dw|_F^2 = |K|_F^2 with K = H (I + V H)^-1, H the Hessian of the loss."""
+    _, _, _, l_uu, l_uv, l_vv = jet
+    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
+    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
+    return (k_uu * k_uu + 2.0 * l_uv * l_uv + k_vv * k_vv) / (det * det)
 
 
 @compiled
@@ -329,6 +342,7 @@ def expectations_given_target(
     fold = np.empty((1024, 2), np.int64)
     fold_weight = np.empty(1024)
     n_fold = 0
+    folded = 0.0
     for c in range(n_cells):
         on_rim = (
             cells[c, 0] == 0 or cells[c, 1] == 0 or cells[c, 0] == n - 2 or cells[c, 1] == n - 2
@@ -351,8 +365,10 @@ def expectations_given_target(
                     fold[n_fold, 0] = i
                     fold[n_fold, 1] = j
                     fold_weight[n_fold] = -weight
-                    report[FOLD] -= weight
+                    folded -= weight
                     n_fold += 1
+                elif n_fold == 0:
+                    report[SMOOTH_RESPONSE] += _smooth_response(jet6, w[2], V) * weight
 
     mask = np.zeros((1, 1), np.uint8)
     if n_fold > 0:
@@ -360,38 +376,48 @@ def expectations_given_target(
         nodes = np.empty((MOST_NODES, 8))
         weights = np.empty(MOST_NODES)
         triangles = np.empty((MOST_TRIPLE_POINTS, 6))
-        n_nodes, n_triangles, seeds, report[UNCOVERED] = find_jump_set(
-            channel_at, (a_mean, b_mean, radius), curve_rule, longest_step, psi, origin, pitch,
-            mask, fine, fold[:n_fold], fold_weight[:n_fold],
-            1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
-        )  # fmt: skip
-        report[SEEDS] = seeds
-        report[TRIANGLES] = n_triangles
-        _subtract_jumps(
-            row, report, channel_at, given, theta, steepest, segment_rule, nodes, weights, n_nodes,
-            triangles, n_triangles,
-        )  # fmt: skip
-        report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - report[FOLD])
+        plane = row.copy()
+        for attempt in range(_ATTEMPTS):
+            mask[:] = 0
+            row[:] = plane
+            report[JUMP_LENGTH : BORDER] = 0.0
+            n_nodes, n_triangles, seeds, uncovered = find_jump_set(
+                channel_at, (a_mean, b_mean, radius), curve_rule, longest_step * 0.6**attempt, psi,
+                origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
+                1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
+            )  # fmt: skip
+            _subtract_jumps(
+                row, report, channel_at, given, theta, steepest, segment_rule, nodes, weights,
+                n_nodes, triangles, n_triangles,
+            )  # fmt: skip
+            report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
+            report[UNCOVERED] = uncovered
+            report[SEEDS] = seeds
+            report[TRIANGLES] = n_triangles
+            if report[FOLD_MISMATCH] > max(0.1 * folded, 1e-4):
+                # a piece was taken twice, or lost: nothing here can be trusted
+                report[UNCOVERED] = folded
+            if report[UNCOVERED] < 1e-3 * folded:
+                break
+        report[FOLD] = folded
 
-    if diagnose:
+    if diagnose and n_fold > 0:
+        report[SMOOTH_RESPONSE] = 0.0
         for c in range(n_cells):
             for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
                 u = origin + i * fine
                 for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
-                    if n_fold > 0 and mask[i, j] != 0:
+                    if mask[i, j] != 0:
                         continue
                     v = origin + j * fine
-                    _, l_u, l_v, l_uu, l_uv, l_vv = channel(u, v, t11, t22, sigma)
-                    a, b, det = inverse_prox(u, v, l_u, l_v, l_uu, l_uv, l_vv, V)
-                    y2 = (a - a_mean) ** 2 + (b - b_mean) ** 2
-                    if y2 > radius * radius or det <= 0.0:
+                    jet6 = channel(u, v, t11, t22, sigma)
+                    w = inverse_prox(u, v, jet6[1], jet6[2], jet6[3], jet6[4], jet6[5], V)
+                    y2 = (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2
+                    if y2 > radius * radius or w[2] <= 0.0:
                         continue
-                    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
-                    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
-                    report[SMOOTH_RESPONSE] += (
-                        measure * math.exp(-0.5 * y2 / (s * s)) / (2.0 * math.pi * s * s)
-                        * (k_uu * k_uu + 2.0 * l_uv * l_uv + k_vv * k_vv) / det
-                    )  # fmt: skip
+                    weight = measure * w[2] * math.exp(-0.5 * y2 / (s * s))
+                    weight /= 2.0 * math.pi * s * s
+                    report[SMOOTH_RESPONSE] += _smooth_response(jet6, w[2], V) * weight
         # P(several minima) = sum over saddles, each counted 1/(saddles at the same w)
         stride = max(1, n_fold // 400)
         if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:

@@ -25,7 +25,7 @@ from symattn._jit import compiled
 from symattn._typing import FloatArray, Mask
 from symattn.kernels.generated.numba_l2_r1_t1 import channel
 from symattn.quadrature._linear import solve_in_place, unit_null_vector
-from symattn.quadrature._minima import ChannelAt, deepest_minimum, slope, tilted_psi
+from symattn.quadrature._minima import ChannelAt, deepest_minimum, descend, slope, tilted_psi
 from symattn.quadrature._raster import fill_panel
 
 # how a curve ended
@@ -142,6 +142,13 @@ def excess_of_third(
     a, b, _ = slope(p_u, p_v, channel_at)
     pair = 0.5 * (tilted_psi(p_u, p_v, a, b, channel_at) + tilted_psi(n_u, n_v, a, b, channel_at))
     u, v, low = deepest_minimum(a, b, channel_at, psi, origin, pitch)
+    # near the end of a curve a third minimum can hide within a cell of the table
+    for side in range(-1, 2):
+        near_u, near_v, near = descend(
+            z[0] - side * z[3], z[1] + side * z[2], a, b, channel_at
+        )
+        if near < low:
+            u, v, low = near_u, near_v, near
     return low - pair, u, v
 
 
@@ -255,12 +262,18 @@ def _close_at_cusp(
     unit: FloatArray,
     rule: FloatArray,
     channel_at: ChannelAt,
+    psi: FloatArray,
+    origin: float,
+    pitch: float,
     nodes: FloatArray,
     weights: FloatArray,
     first: int,
     cusp: FloatArray,
 ) -> bool:
-    """The last panel, from z to the cusp ahead, in the parameter p = D.e from |D| down to 0."""
+    """The last panel, from z to the cusp ahead, in the parameter p = D.e from |D| down to 0.
+
+    False if there is none, or if a triple point comes first.
+    """
     n = rule.shape[1]
     size = math.sqrt(z[2] * z[2] + z[3] * z[3])
     row = np.zeros(4)
@@ -278,6 +291,8 @@ def _close_at_cusp(
         return False
     for k in range(first, first + n):
         if not nodes[k, 2] * row[2] + nodes[k, 3] * row[3] > 0.0:
+            return False
+        if excess_of_third(nodes[k, 0:4], channel_at, psi, origin, pitch)[0] < -_LOWER:
             return False
     # X is even in p: extrapolate it in p^2 from the two innermost nodes
     inner = first + n - 1
@@ -331,7 +346,9 @@ def trace(
         size = math.sqrt(z[2] ** 2 + z[3] ** 2)
         shrinking = (z[2] * unit[2] + z[3] * unit[3]) / size
         if shrinking < -0.2 and size < min(0.5, -2.0 * shrinking * longest_step):
-            if _close_at_cusp(z, unit, rule, channel_at, nodes, weights, count, ahead):
+            if _close_at_cusp(
+                z, unit, rule, channel_at, psi, origin, pitch, nodes, weights, count, ahead
+            ):
                 fill_panel(mask, origin, mask_pitch, z, nodes, count, count + n, ahead)
                 return count + n, CUSP
         if step < 1e-4:

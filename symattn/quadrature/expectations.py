@@ -41,8 +41,11 @@ class Resolution:
         Of a panel along a jump curve.
     curve_nodes, segment_nodes : int
         Gauss-Legendre nodes of a panel, and across it.
-    rows, order : int
-        Of the rule over h*, see `target_rule`.
+    target_step : float
+        Trapezoidal step in h*, in standard deviations (shorter when sigma > 0.5, as the poles of
+        T move in).
+    order : int
+        Gauss-Legendre nodes in h*, see `target_rule`.
     """
 
     cut_off: float
@@ -50,7 +53,7 @@ class Resolution:
     longest_step: float
     curve_nodes: int
     segment_nodes: int
-    rows: int
+    target_step: float
     order: int
 
     @classmethod
@@ -64,7 +67,7 @@ class Resolution:
             longest_step=0.2,
             curve_nodes=math.ceil(3.0 + 0.5 * digits),
             segment_nodes=math.ceil(8.0 + digits),
-            rows=math.ceil((cut_off + 0.5) * math.sqrt(-math.log(accuracy)) / 2.3),
+            target_step=10.4 / (3.5 - math.log(accuracy)),
             order=math.ceil(4.0 + 2.0 * digits),
         )
 
@@ -154,11 +157,12 @@ def channel_expectations(
     if not (V > 0.0 and q - theta**2 / sigma**2 > 0.0 and math.isfinite(q + m + V + theta)):
         raise ComputationFailed(f"overlaps left the admissible domain: {overlaps}")
     parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
+    half_width = resolution.cut_off + 0.5
     points, weights = target_rule(
         parameters,
         V,
-        resolution.cut_off + 0.5,
-        resolution.rows,
+        half_width,
+        math.ceil(half_width / (resolution.target_step * min(1.0, 0.5 / sigma))),
         resolution.order,
         exchange=parameters[2] == parameters[3],
         reflection=m == 0.0 or theta == 0.0,
@@ -167,7 +171,7 @@ def channel_expectations(
     segment_rule = np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes))
     s = math.sqrt(q - theta**2 / sigma**2)
     longest_step = resolution.longest_step * min(1.0, s / 0.15)
-    reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * (resolution.cut_off + 0.5)
+    reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * half_width
     half_size = math.ceil((reach + resolution.cut_off * s + 1.5) / _PITCH)
     workers = threads or os.cpu_count() or 1
     while True:
