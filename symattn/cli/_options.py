@@ -1,0 +1,128 @@
+"""Options that several commands have, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from pathlib import Path
+
+from symattn.errors import InvalidInput
+from symattn.model import STANDARD, AttentionModel, parse_mixing
+
+# The option that sets a parameter, where it is not `--` and the parameter's name.
+_OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
+_SAME_NAME = ("omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
+
+
+def number(text: str) -> float | str:
+    """A number, or the text as it is: whoever checks the value then says what is allowed."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def whole_number(text: str) -> int | str:
+    """A whole number of at most four characters, all that any option allows, or the text."""
+    try:
+        return int(text) if len(text) <= 4 else text
+    except ValueError:
+        return text
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """The options of every command: model, form of the output, progress."""
+    model = parser.add_argument_group("model (what is omitted is as in arXiv 2402.03902)")
+    model.add_argument(
+        "--omega", type=number, metavar="X", help="positional share of the target, 0 to 1 (0.3)"
+    )
+    model.add_argument(
+        "--sigma", type=number, metavar="X", help="standard deviation of the data (0.5)"
+    )
+    model.add_argument(
+        "--lambda",
+        dest="lam",
+        type=number,
+        metavar="X",
+        help="strength of the ridge penalty (0.01)",
+    )
+    model.add_argument(
+        "--mixing",
+        metavar="A",
+        help="positional part of the target: standard (0.6,0.4,0.4,0.6), asymmetric "
+        "(0.3,0.7,0.8,0.2) or the entries by rows, each row with sum 1 (standard; 1/L for other "
+        "lengths than 2)",
+    )
+    model.add_argument("--length", type=whole_number, metavar="L", help="number of tokens (2)")
+    model.add_argument(
+        "--rank", type=whole_number, metavar="R", help="rank of student and target, r = t (1)"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, nothing else there"
+    )
+    output.add_argument(
+        "--verbose",
+        action="store_true",
+        help="progress on standard error also where that is no terminal",
+    )
+
+
+def model_of(arguments: argparse.Namespace) -> AttentionModel:
+    """The model that the options describe."""
+    given = {
+        "omega": arguments.omega,
+        "sigma": arguments.sigma,
+        "lam": arguments.lam,
+        "length": arguments.length,
+        "student_rank": arguments.rank,
+        "target_rank": arguments.rank,
+    }
+    settings = {name: value for name, value in given.items() if value is not None}
+    length = settings.get("length", 2)
+    if arguments.mixing is not None:
+        mixing = parse_mixing(arguments.mixing, length)
+    elif isinstance(length, int) and length > 2:
+        mixing = ((1 / length,) * length,) * length
+    else:
+        mixing = STANDARD
+    return AttentionModel(**settings, mixing=mixing)
+
+
+def output_directory(text: str) -> Path:
+    """The directory of `--out`, which need not exist yet.
+
+    Raises
+    ------
+    InvalidInput
+        When there is, or will be, no directory of that name that can be written.
+    """
+    path = Path(text)
+    try:
+        nearest = _nearest_existing(path.absolute())
+        writable = bool(text) and nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
+    except (OSError, ValueError):
+        writable = False
+    if not writable:
+        raise InvalidInput.of("out", text, "a directory that can be written or made")
+    return path
+
+
+def _nearest_existing(path: Path) -> Path:
+    """The path, or the nearest above it that exists."""
+    for candidate in (path, *path.parents):
+        with contextlib.suppress(FileNotFoundError):
+            os.stat(candidate)
+            return candidate
+    raise FileNotFoundError(path)
+
+
+def as_typed(error: InvalidInput) -> str:
+    """The message of an error with the parameter named by its option."""
+    message, parameter = str(error), error.parameter
+    if parameter is None or not message.startswith(parameter):
+        return message
+    if parameter in _SAME_NAME:
+        return f"--{message}"
+    return _OPTIONS.get(parameter, parameter) + message.removeprefix(parameter)

@@ -1,0 +1,104 @@
+"""Results as tables for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from symattn.cli._numbers import with_error
+from symattn.fixed_points import FixedPoint, Solution
+
+if TYPE_CHECKING:
+    from symattn.thresholds import Threshold
+
+_MEANINGS = {
+    "q": "Q^T Sigma Q/d",
+    "m": "p_1.Q/sqrt(d)",
+    "V": "response of Q",
+    "theta": "Q^T Sigma Q*/d",
+    "q_hat": "alpha E|g|^2",
+    "m_hat": "alpha E[g_1 - g_2]",
+    "V_hat": "-alpha E[div_w g]",
+    "theta_hat": "(alpha E[g.h*] + theta V_hat)/rho",
+    "train_loss": "min risk/d, extremal form",
+    "train_loss_direct": "the same from the loss at the prox",
+    "envelope": "E[M], slope of train_loss in alpha",
+    "test_error": "E|y - f_Q(x)|_F^2/(2 d)",
+    "replicon": "1 - alpha V^2 E|dg/dw|_F^2 without the jumps",
+    "jump_probability": "P(the energy has several local minima)",
+    "jump_flux": "part of V_hat that comes from jumps",
+}
+
+_THRESHOLDS = {
+    "alpha_c": "semantic and positional branch have equal training loss",
+    "alpha_l": "semantic test error equals that of the best linear map",
+}
+
+
+def solution_table(solution: Solution) -> str:
+    """Every fixed point with errors and certificate, the baseline, and what is absent."""
+    lines = [str(solution.model), f"alpha = {solution.alpha!r}"]
+    for point in solution.fixed_points:
+        lines += ["", *fixed_point_lines(point)]
+    lines += ["", *baseline_lines(solution.linear_test_error, solution.linear_test_error_error)]
+    if solution.absent:
+        lines += ["", "absent"]
+        lines += [f"  {branch}: {reason}" for branch, reason in solution.absent.items()]
+    return "\n".join(lines)
+
+
+def fixed_point_lines(point: FixedPoint) -> list[str]:
+    """One fixed point: a row for each number, its error and meaning, then what to think of it."""
+    values = point.to_dict()
+    numbers = [
+        (name, values[name], point.errors[name], meaning) for name, meaning in _MEANINGS.items()
+    ]
+    return [f"{point.branch} fixed point", *_rows(numbers), *_judgement(point)]
+
+
+def baseline_lines(test_error: float, error: float) -> list[str]:
+    """The best linear positional map."""
+    meaning = "E|y - W x|_F^2/(2 d)"
+    return ["best linear positional map", *_rows([("test_error", test_error, error, meaning)])]
+
+
+def threshold_lines(thresholds: Iterable[Threshold]) -> list[str]:
+    """Thresholds with errors and what they are."""
+    numbers = [(t.name, t.alpha, t.error, _THRESHOLDS[t.name]) for t in thresholds]
+    return ["thresholds in alpha", *_rows(numbers)]
+
+
+def _rows(numbers: Iterable[tuple[str, float, float, str]]) -> Iterator[str]:
+    for name, value, error, meaning in numbers:
+        shown, bound = with_error(value, error)
+        bound = bound if bound in ("", "exact") else f"+- {bound}"
+        yield f"  {name:<18} {shown:<22} {bound:<12} {meaning}".rstrip()
+
+
+def _judgement(point: FixedPoint) -> Iterator[str]:
+    """What eigenvalues, replicon and certificate say, in words."""
+    if point.eigenvalues:
+        beyond = sum(eigenvalue.real > 1 for eigenvalue in point.eigenvalues)
+        word = "unstable" if beyond else "stable"
+        share = f"{beyond} of the {len(point.eigenvalues)}"
+        yield f"  {'state evolution':<18} {word}: {share} eigenvalues of its Jacobian beyond +1"
+    if point.replicon + point.errors["replicon"] < 0:
+        yield f"  {'replica symmetry':<18} broken: the replicon is negative"
+    elif point.jump_flux:
+        yield f"  {'replica symmetry':<18} not exact: the prox jumps, see jump_flux"
+    yield f"  {'certificate':<18} {certificate_sentence(point.certificate)}"
+
+
+def certificate_sentence(certificate: Mapping[str, Any]) -> str:
+    """The evidence in words; without a computation by quadrature there is little to say."""
+    parts = [f"last Newton correction {certificate['residual']:.1e}"]
+    if "normalisation" in certificate:
+        parts.append(f"E[1] = 1 within {certificate['normalisation']:.1e}")
+    if certificate["fold"] > 0:
+        parts.append(
+            f"saddles have weight {certificate['fold']:.1e}, of which "
+            f"{certificate['uncovered']:.1e} lies at no jump that was found"
+        )
+    else:
+        parts.append("no weight where the prox could jump")
+    return "; ".join(parts)
