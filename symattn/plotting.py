@@ -1,0 +1,121 @@
+"""Figures. They need matplotlib, the extra `plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from symattn.baselines import LinearBaseline
+from symattn.fixed_points import FixedPoint
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from symattn.thresholds import Threshold
+
+# Colours of Okabe and Ito, which remain apart to colour-blind eyes; line styles and markers keep
+# the branches apart in black and white.
+_STYLES: Mapping[str, Mapping[str, Any]] = {
+    "semantic": {"color": "#0072B2", "linestyle": "-", "marker": "o"},
+    "positional": {"color": "#D55E00", "linestyle": "--", "marker": "s"},
+}
+_SYMBOLS = {"q": r"$q$", "m": r"$m$", "theta": r"$\theta$"}
+_SETTINGS: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.linewidth": 0.6,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 3.2,
+    "svg.hashsalt": "symattn",  # the same figure is the same file
+}
+
+
+def curves_figure(
+    curves: Mapping[str, Sequence[FixedPoint]],
+    thresholds: Mapping[str, Threshold],
+    baseline: LinearBaseline,
+) -> Figure:
+    """Overlaps, training loss and test error against the sample complexity alpha.
+
+    Parameters
+    ----------
+    curves : mapping
+        Branch (`semantic`, `positional`) to fixed points in the order of alpha. Overlaps that are
+        0 by symmetry are left out.
+    thresholds : mapping
+        `alpha_c` is marked where the training losses cross, `alpha_l` where the semantic test
+        error crosses that of the linear map; either may be missing.
+    baseline : LinearBaseline
+        The best linear map, a horizontal line among the test errors.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_SETTINGS):
+        figure = Figure(figsize=(5.2, 7.6), layout="constrained")
+        overlaps, losses, errors = figure.subplots(3, 1, sharex=True)
+        for branch, curve in curves.items():
+            _draw_overlaps(overlaps, branch, curve)
+            _draw(losses, branch, curve, [point.train_loss for point in curve])
+            _draw(errors, branch, curve, [point.test_error for point in curve])
+        errors.axhline(baseline.test_error, color="0.45", linestyle=":", label="best linear map")
+        _mark(losses, thresholds.get("alpha_c"), r"$\alpha_c$", "train_loss")
+        _mark(errors, thresholds.get("alpha_l"), r"$\alpha_l$", "test_error")
+        overlaps.set_ylabel("overlaps")
+        losses.set_ylabel(r"training loss $\epsilon_t$")
+        errors.set_ylabel(r"test error $\epsilon_g$")
+        errors.set_xlabel(r"sample complexity $\alpha = n/d$")
+        errors.set_xlim(left=0)
+        for axes in (overlaps, losses, errors):
+            axes.set_ylim(bottom=0)
+        figure.legend(
+            *errors.get_legend_handles_labels(), loc="outside upper center", ncols=3, frameon=False
+        )
+    return figure
+
+
+def save(figure: Figure, file: BinaryIO, kind: str) -> None:
+    """Write the figure as `png` or `svg`; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    metadata = {"svg": {"Date": None}, "png": {"Software": None}}[kind]
+    with rc_context(_SETTINGS):
+        figure.savefig(file, format=kind, dpi=200, metadata=metadata)
+
+
+def _draw(axes: Axes, branch: str, curve: Sequence[FixedPoint], values: Sequence[float]) -> None:
+    axes.plot([point.alpha for point in curve], values, label=branch, **_STYLES[branch])
+
+
+def _draw_overlaps(axes: Axes, branch: str, curve: Sequence[FixedPoint]) -> None:
+    """One line for each overlap that is not 0, its symbol at the end."""
+    for name, symbol in _SYMBOLS.items():
+        values = [getattr(point.overlaps, name) for point in curve]
+        if any(values):
+            _draw(axes, branch, curve, values)
+            axes.annotate(
+                symbol,
+                (curve[-1].alpha, values[-1]),
+                xytext=(5, 0),
+                textcoords="offset points",
+                verticalalignment="center",
+                color=_STYLES[branch]["color"],
+            )
+
+
+def _mark(axes: Axes, threshold: Threshold | None, symbol: str, loss: str) -> None:
+    """A vertical line at the threshold, and a circle where the semantic curve passes it."""
+    if threshold is None:
+        return
+    axes.axvline(threshold.alpha, color="0.45", linewidth=0.8)
+    height = getattr(threshold.at["semantic"], loss)
+    axes.plot(
+        threshold.alpha, height, marker="o", markersize=8, markerfacecolor="none", color="black"
+    )
+    axes.annotate(
+        symbol,
+        (threshold.alpha, 0.04),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(4, 0),
+        textcoords="offset points",
+    )

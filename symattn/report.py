@@ -1,0 +1,198 @@
+"""The main job: derivation checked, branches followed, thresholds found, one figure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+from typing import Any, TypeVar
+
+from symattn import __version__
+from symattn.baselines import LinearBaseline, linear_baseline
+from symattn.errors import ComputationFailed
+from symattn.fixed_points import FixedPoint, solve
+from symattn.model import AttentionModel
+from symattn.thresholds import Threshold, crossing
+
+Progress = Callable[[str], None]
+_T = TypeVar("_T")
+
+BRANCHES = ("semantic", "positional")
+THRESHOLDS = ("alpha_c", "alpha_l")
+
+#: Where both branches are given with all their numbers: one of the published sample complexities.
+ALPHA = 11 / 7
+
+#: Sample complexities of the curves, from the end at which both branches are easily found.
+ALPHAS = (*(k / 10 for k in range(25, 0, -1)), 0.05)
+
+# More than a figure can show, and half the work of six.
+_DIGITS_OF_CURVES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What the main job found.
+
+    Attributes
+    ----------
+    model : AttentionModel
+    fixed_points : tuple of FixedPoint
+        The semantic and the positional one at `ALPHA`, to six digits.
+    curves : mapping
+        For each branch its fixed points at `ALPHAS`, in the order of rising alpha, to four digits;
+        down to where the branch ends.
+    gaps : mapping
+        For each branch the alphas without a fixed point, and why.
+    thresholds : mapping
+        alpha_c and alpha_l, to six digits.
+    baseline : LinearBaseline
+    failures : mapping
+        Which part of the job failed, and why. Gaps do not count: a branch may end.
+    """
+
+    model: AttentionModel
+    fixed_points: tuple[FixedPoint, ...]
+    curves: Mapping[str, tuple[FixedPoint, ...]]
+    gaps: Mapping[str, Mapping[float, str]]
+    thresholds: Mapping[str, Threshold]
+    baseline: LinearBaseline
+    failures: Mapping[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-able values; every number has its error beside it."""
+        return {
+            "version": __version__,
+            "model": self.model.to_dict(),
+            "fixed_points": [_at_alpha(point) for point in self.fixed_points],
+            "thresholds": {name: found.to_dict() for name, found in self.thresholds.items()},
+            "curves": {name: [_at_alpha(p) for p in curve] for name, curve in self.curves.items()},
+            "gaps": {
+                name: [{"alpha": alpha, "reason": reason} for alpha, reason in gaps.items()]
+                for name, gaps in self.gaps.items()
+            },
+            "linear_test_error": self.baseline.test_error,
+            "errors": {"linear_test_error": self.baseline.error},
+            "failures": dict(self.failures),
+        }
+
+
+def _at_alpha(point: FixedPoint) -> dict[str, Any]:
+    return {"alpha": point.alpha, **point.to_dict()}
+
+
+def make_report(model: AttentionModel, progress: Progress) -> Report:
+    """Do the main job for a model of the class that is solved.
+
+    A part that fails is named in `failures` and does not stop the others.
+
+    Raises
+    ------
+    InvalidInput
+        When the model is not of the class L = 2, r = t = 1, isotropic.
+    ComputationFailed
+        When matplotlib is missing, or the linear baseline cannot be computed.
+    """
+    model.require_solvable()
+    if find_spec("matplotlib") is None:
+        raise ComputationFailed("matplotlib is missing; pip install 'symattn[plot]' brings it")
+    failures: dict[str, str] = {}
+
+    def attempt(part: str, compute: Callable[[], _T]) -> list[_T]:
+        """What is computed, or nothing and a failure."""
+        try:
+            return [compute()]
+        except ComputationFailed as error:
+            failures[part] = str(error)
+            return []
+
+    attempt("derivation", lambda: _check_derivation(progress))
+    fixed_points: list[FixedPoint] = []
+    for branch in BRANCHES:
+        at_alpha = partial(solve, model, ALPHA, branch=branch, progress=progress)
+        for solution in attempt(f"{branch} branch", at_alpha):
+            fixed_points.extend(solution.fixed_points)
+    thresholds = {
+        name: threshold
+        for name in THRESHOLDS
+        for threshold in attempt(name, partial(crossing, model, name, progress=progress))
+    }
+    followed = {branch: _follow(model, branch, progress) for branch in BRANCHES}
+    return Report(
+        model=model,
+        fixed_points=tuple(fixed_points),
+        curves={branch: curve for branch, (curve, _) in followed.items()},
+        gaps={branch: gaps for branch, (_, gaps) in followed.items()},
+        thresholds=thresholds,
+        baseline=linear_baseline(model),
+        failures=failures,
+    )
+
+
+def _check_derivation(progress: Progress) -> None:
+    from symattn.symbolic import regenerate
+
+    differing = regenerate(check=True, progress=progress)
+    if differing:
+        raise ComputationFailed(f"{', '.join(differing)}: not what the derivation gives")
+
+
+def _follow(
+    model: AttentionModel, branch: str, progress: Progress
+) -> tuple[tuple[FixedPoint, ...], dict[float, str]]:
+    """The branch at `ALPHAS` until it ends, each point started from the one before, and gaps."""
+    points: list[FixedPoint] = []
+    gaps: dict[float, str] = {}
+    for alpha in ALPHAS:
+        try:
+            solution = solve(
+                model,
+                alpha,
+                branch=branch,
+                digits=_DIGITS_OF_CURVES,
+                progress=progress,
+                start=points[-1] if points else None,
+            )
+        except ComputationFailed as error:
+            gaps[alpha] = str(error)
+            if points:
+                break
+        else:
+            points.extend(solution.fixed_points)
+    return tuple(reversed(points)), dict(reversed(gaps.items()))
+
+
+def write_report(report: Report, out: Path) -> tuple[Path, ...]:
+    """Write `report.json` and the figure `overlaps.png`, `overlaps.svg`; return their paths.
+
+    Raises
+    ------
+    ComputationFailed
+        When they cannot be written.
+    """
+    from symattn.plotting import curves_figure, save
+
+    figure = curves_figure(report.curves, report.thresholds, report.baseline)
+    contents = {
+        "report.json": (json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n").encode()
+    }
+    for suffix in ("png", "svg"):
+        buffer = BytesIO()
+        save(figure, buffer, suffix)
+        contents[f"overlaps.{suffix}"] = buffer.getvalue()
+    paths = []
+    for name, content in contents.items():
+        path = out / name
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        except OSError as error:
+            raise ComputationFailed(
+                f"{path}: {error.strerror}; name a directory that can be written"
+            ) from error
+        paths.append(path)
+    return tuple(paths)
