@@ -10,6 +10,9 @@ from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
 
 if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
+    from symattn.fixed_points import FixedPoint, Solution, solve
+    from symattn.overlaps import Hats, Overlaps
+    from symattn.thresholds import Threshold, crossing
 
 __version__ = "0.1.0"
 
@@ -18,17 +21,31 @@ __all__ = [
     "STANDARD",
     "AttentionModel",
     "ComputationFailed",
+    "FixedPoint",
+    "Hats",
     "InvalidInput",
     "LinearBaseline",
+    "Overlaps",
+    "Solution",
     "SymattnError",
+    "Threshold",
+    "crossing",
     "linear_baseline",
+    "solve",
 ]
 
 # Names whose modules load numerical or symbolic libraries: imported when first asked for, so that
 # `import symattn` costs milliseconds.
 _HOMES = {
+    "FixedPoint": "symattn.fixed_points",
+    "Hats": "symattn.overlaps",
     "LinearBaseline": "symattn.baselines",
+    "Overlaps": "symattn.overlaps",
+    "Solution": "symattn.fixed_points",
+    "Threshold": "symattn.thresholds",
+    "crossing": "symattn.thresholds",
     "linear_baseline": "symattn.baselines",
+    "solve": "symattn.fixed_points",
 }
 
 

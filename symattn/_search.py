@@ -24,10 +24,12 @@ from symattn.state_evolution import Step, evolve
 #: Which of (q, m, V, theta) are unknown on each branch.
 UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]}
 
-_MOST_STEPS = 30
+_MOST_STEPS = 15
 _ROUGH = 1e-3
 #: Overlaps below these, relative to their scale, count as zero in the search.
 _COLLAPSED_Q = 1e-5
+#: In units of sigma^2/lambda, the response at alpha = 0; solutions stay well below this.
+_RUNAWAY_V = 5.0
 _NO_OVERLAP = 1e-4
 
 Progress = Callable[[str], None]
@@ -106,13 +108,15 @@ def newton(
     Raises
     ------
     SearchEnded
-        If q collapses to zero, or there is no convergence in 30 steps.
+        If q collapses to zero, or there is no convergence in 15 steps.
     """
     rho = model.require_solvable() ** 2
     overlaps = start
     for count in range(1, _MOST_STEPS + 1):
         if overlaps.q < _COLLAPSED_Q * rho:
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
+        if overlaps.V * model.lam > _RUNAWAY_V * rho:
+            raise SearchEnded("V runs away")
         point = newton_point(model, alpha, overlaps, branch, resolution, diagnose=diagnose)
         change = point.change
         progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
@@ -131,9 +135,17 @@ def newton(
 
 
 def find(
-    model: AttentionModel, alpha: float, branch: str, start: Overlaps | None, progress: Progress
+    model: AttentionModel,
+    alpha: float,
+    branch: str,
+    start: Overlaps | None,
+    progress: Progress,
+    *,
+    thorough: bool = True,
 ) -> Overlaps:
     """Rough overlaps of the (meta)stable solution on `branch`.
+
+    Without `thorough`, the branch is not followed from other sample complexities.
 
     Raises
     ------
@@ -143,12 +155,12 @@ def find(
     if branch == "semantic" and model.omega == 1.0:
         raise SearchEnded("at omega = 1 the target does not depend on h*: theta = 0")
     ends = []
-    for guess in ([start] if start else []) + list(_starts(model, alpha, branch)):
+    for guess in [*([start] if start else []), *_starts(model, alpha, branch)]:
         try:
             return _settle(model, alpha, guess, branch, progress)
         except ComputationFailed as error:
             ends.append(str(error))
-    for anchor in (5.0, 2.0, 0.5):
+    for anchor in (5.0, 2.0, 0.5) if thorough else ():
         try:
             return _follow(model, anchor, alpha, branch, progress)
         except ComputationFailed as error:
@@ -164,10 +176,12 @@ def _starts(model: AttentionModel, alpha: float, branch: str) -> Iterator[Overla
     sigma = model.require_solvable()
     rho = sigma**2
     V = rho / (model.lam + 0.1 * alpha * rho**2)
-    q = 0.5 * rho * alpha / (1.0 + alpha)
+    saturation = alpha / (1.0 + alpha)
+    q = 0.5 * rho * saturation
     for size in (1.0, 0.5, 1.6, 0.25):
         if branch == "semantic":
-            yield Overlaps(size * q, 0.0, V, math.sqrt(0.8 * size * q * rho))
+            theta = rho * min(size * saturation, 0.95)
+            yield Overlaps(1.15 * theta**2 / rho, 0.0, V, theta)
         elif branch == "positional":
             yield Overlaps(0.7 * size * q, math.sqrt(size * q), V, 0.0)
         else:
@@ -212,7 +226,7 @@ def _follow(
             overlaps = _settle(model, ahead, overlaps, branch, progress)
         except SearchEnded as error:
             raise SearchEnded(
-                f"the branch that exists at alpha = {reached:.4g} is lost before {ahead:.4g}: {error}"
+                f"the branch of alpha = {reached:.4g} is lost before {ahead:.4g}: {error}"
             ) from error
         reached = ahead
     return overlaps

@@ -25,7 +25,7 @@ from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
 from symattn.quadrature import _channel as columns
 from symattn.quadrature.expectations import Certificate, Resolution
-from symattn.quadrature.test_error import mean_test_loss
+from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.zero_point import zero_point
 
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
@@ -59,6 +59,8 @@ class FixedPoint:
         eps_t = min risk/d in its extremal form, stationary in overlaps and hats.
     train_loss_direct : float
         alpha E[loss at the prox] + lambda q/(2 sigma^2); equal to `train_loss` at a fixed point.
+    envelope : float
+        E[M], the mean Moreau envelope: d train_loss/d alpha along the branch.
     test_error : float
         eps_g = E|y - f_Q(x)|_F^2/(2 d).
     replicon : float
@@ -83,6 +85,7 @@ class FixedPoint:
     hats: Hats
     train_loss: float
     train_loss_direct: float
+    envelope: float
     test_error: float
     replicon: float
     jump_probability: float
@@ -99,6 +102,7 @@ class FixedPoint:
             **self.hats._asdict(),
             "train_loss": self.train_loss,
             "train_loss_direct": self.train_loss_direct,
+            "envelope": self.envelope,
             "test_error": self.test_error,
             "replicon": self.replicon,
             "jump_probability": self.jump_probability,
@@ -255,8 +259,8 @@ def _fixed_point(
             )
         except SearchEnded as error:
             raise ComputationFailed(
-                f"{branch} branch at alpha = {alpha:.6g}: found to three digits, but not refined to "
-                f"{digits} ({error}); try fewer digits"
+                f"{branch} branch at alpha = {alpha:.6g}: found to three digits, but not "
+                f"refined to {digits} ({error}); try fewer digits"
             ) from error
         overlaps = coarse.step.overlaps
         finer = Resolution.for_accuracy(max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY))
@@ -313,13 +317,16 @@ def _certified(
     hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
     for zero in set(range(4)) - {*_nonzero(branch)}:
         moved[zero] = hats_moved[zero] = 0.0
-    q, m, V, theta = overlaps
+    q, V = overlaps.q, overlaps.V
 
     # the extremal form errs by its own quadrature and by products of errors
     pairs = moved * hats_moved[[2, 1, 0, 3]]
     loss_error = abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
     direct_error = abs(step.train_loss_direct - coarse.step.train_loss_direct)
     direct_error += float(np.abs(_direct_gradient(model, alpha, step.hats, means, V)) @ moved)
+
+    envelope_error = abs(means[columns.ENVELOPE] - coarse.step.expectations.means[columns.ENVELOPE])
+    envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
 
     test_error, test_quadrature = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
     test_moved = 0.0
@@ -344,6 +351,7 @@ def _certified(
         **dict(zip(("q_hat", "m_hat", "V_hat", "theta_hat"), hats_moved, strict=True)),
         "train_loss": loss_error + rounding * abs(step.train_loss),
         "train_loss_direct": direct_error + rounding * abs(step.train_loss),
+        "envelope": envelope_error,
         "test_error": test_quadrature + test_moved,
         "replicon": abs(replicon(fine) - replicon(coarse)) + rounding,
         "jump_probability": abs(probability - coarse.step.expectations.jump_probability),
@@ -357,6 +365,7 @@ def _certified(
         hats=step.hats,
         train_loss=step.train_loss,
         train_loss_direct=step.train_loss_direct,
+        envelope=float(means[columns.ENVELOPE]),
         test_error=test_error,
         replicon=replicon(fine),
         jump_probability=probability,
@@ -442,6 +451,7 @@ def _zero(model: AttentionModel, alpha: float) -> FixedPoint:
         hats=Hats(0.0, 0.0, at.V_hat, 0.0),
         train_loss=alpha * at.loss,
         train_loss_direct=alpha * at.loss,
+        envelope=at.loss,
         test_error=at.loss,
         replicon=at.replicon,
         jump_probability=0.0,
@@ -453,6 +463,7 @@ def _zero(model: AttentionModel, alpha: float) -> FixedPoint:
                 "V_hat": at.errors["V_hat"],
                 "train_loss": alpha * at.errors["loss"],
                 "train_loss_direct": alpha * at.errors["loss"],
+                "envelope": at.errors["loss"],
                 "test_error": at.errors["loss"],
                 "replicon": at.errors["replicon"],
             }

@@ -117,9 +117,7 @@ def _hats_jacobian(alpha: float, means: FloatArray, theta: float, rho: float) ->
     """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta) from the means' derivatives."""
     c = columns
     target_by_q = (means[c.DQ_G_TARGET] - theta * means[c.DQ_G_DIV]) / rho
-    target_by_theta = (
-        means[c.DTHETA_G_TARGET] - means[c.G_DIV] - 2.0 * theta * target_by_q
-    ) / rho
+    target_by_theta = (means[c.DTHETA_G_TARGET] - means[c.G_DIV] - 2.0 * theta * target_by_q) / rho
     return alpha * np.array(
         [
             [

@@ -71,12 +71,13 @@ def zero_point(model: AttentionModel, alpha: float) -> ZeroPoint:
 
 def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, float, float]:
     sigma = model.require_solvable()
-    axis = np.arange(-nodes, nodes + 1) * (_HALF_WIDTH / nodes)
-    weights = np.exp(-0.5 * axis**2)
+    axis = np.asarray(np.arange(-nodes, nodes + 1) * (_HALF_WIDTH / nodes), dtype=np.float64)
+    weights = np.asarray(np.exp(-0.5 * axis**2), dtype=np.float64)
+    weights /= weights.sum()
     parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
     V = sigma**2 / model.lam
     for _ in range(200):
-        trace, square, loss, least = _means_at_rest(axis, weights / weights.sum(), parameters, V)
+        trace, square, loss, least = _means_at_rest(axis, weights, parameters, V)
         if least <= 0.0:
             raise ComputationFailed(
                 f"Q = 0 at alpha = {alpha:.6g}: the prox jumps at w = 0 (det(I + V Hess) reaches "
@@ -96,8 +97,8 @@ def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, 
             break
     if not _rests_at_zero(axis, parameters, V):
         raise ComputationFailed(
-            f"Q = 0 at alpha = {alpha:.6g}: for some h* the prox of w = 0 is not x = 0, so Q = 0 is "
-            "not a regular fixed point"
+            f"Q = 0 at alpha = {alpha:.6g}: for some h* the prox of w = 0 is not x = 0, so Q = 0 "
+            "is not a regular fixed point"
         )
     return V, alpha * trace, loss, 1.0 - alpha * V**2 * square
 

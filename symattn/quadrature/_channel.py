@@ -70,7 +70,7 @@ REPORT_COLUMNS = 11
 
 #: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
 _PIECE = 8.0
-#: The jump set is traced again with shorter steps, so many times in all, when its pieces do not fit.
+#: When its pieces do not fit, the jump set is traced again with shorter steps, up to this often.
 _ATTEMPTS = 3
 
 
@@ -183,7 +183,7 @@ def _subtract_jumps(
         X_u, X_v, D_u, D_v = nodes[k, 0], nodes[k, 1], nodes[k, 2], nodes[k, 3]
         dX_u, dX_v, dD_u, dD_v = nodes[k, 4], nodes[k, 5], nodes[k, 6], nodes[k, 7]
         length = 2.0 * math.sqrt(D_u * D_u + D_v * D_v)
-        pieces = max(1, int(math.ceil(length * steepest / (_PIECE * s))))
+        pieces = max(1, math.ceil(length * steepest / (_PIECE * s)))
         a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
         chord = tilted_psi(X_u + D_u, X_v + D_v, a, b, channel_at)
         for piece in range(pieces):
@@ -214,7 +214,7 @@ def _subtract_jumps(
     for k in range(n_triangles):
         p_u, p_v, q_u, q_v, r_u, r_v = triangles[k]
         area = abs((q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v))
-        pieces = max(1, int(math.ceil(math.sqrt(2.0 * area) * steepest / (_PIECE * s))))
+        pieces = max(1, math.ceil(math.sqrt(2.0 * area) * steepest / (_PIECE * s)))
         for first in range(pieces):
             for i in range(n_rule):
                 x = (first + 0.5 * (1.0 + rule[0, i])) / pieces
@@ -233,9 +233,7 @@ def _subtract_jumps(
 
 
 @compiled
-def _extra_minima(
-    a: float, b: float, psi: FloatArray, origin: float, pitch: float
-) -> int:
+def _extra_minima(a: float, b: float, psi: FloatArray, origin: float, pitch: float) -> int:
     """How many local minima psi(x) - w.x has in the table."""
     n = psi.shape[0]
     da = a * pitch
@@ -317,7 +315,7 @@ def expectations_given_target(
                 middle = 1.0 + 0.5 * V * (l_uu + l_vv)
                 spread = V * math.sqrt(0.25 * (l_uu - l_vv) ** 2 + l_uv * l_uv)
                 steepest = max(steepest, abs(middle) + spread)
-    division = max(1, int(math.ceil(pitch * steepest / (spacing * s))))
+    division = max(1, math.ceil(pitch * steepest / (spacing * s)))
     fine = pitch / division
     measure = fine * fine
 
@@ -380,7 +378,7 @@ def expectations_given_target(
         for attempt in range(_ATTEMPTS):
             mask[:] = 0
             row[:] = plane
-            report[JUMP_LENGTH : BORDER] = 0.0
+            report[JUMP_LENGTH:BORDER] = 0.0
             n_nodes, n_triangles, seeds, uncovered = find_jump_set(
                 channel_at, (a_mean, b_mean, radius), curve_rule, longest_step * 0.6**attempt, psi,
                 origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
@@ -424,9 +422,7 @@ def expectations_given_target(
             report[SEVERAL_MINIMA] = report[FOLD]
         else:
             for k in range(0, n_fold, stride):
-                a, b, _ = slope(
-                    origin + fold[k, 0] * fine, origin + fold[k, 1] * fine, channel_at
-                )
+                a, b, _ = slope(origin + fold[k, 0] * fine, origin + fold[k, 1] * fine, channel_at)
                 minima = _extra_minima(a, b, psi, origin, pitch)
                 report[SEVERAL_MINIMA] += stride * fold_weight[k] / max(1, minima - 1)
 

@@ -144,9 +144,7 @@ def excess_of_third(
     u, v, low = deepest_minimum(a, b, channel_at, psi, origin, pitch)
     # near the end of a curve a third minimum can hide within a cell of the table
     for side in range(-1, 2):
-        near_u, near_v, near = descend(
-            z[0] - side * z[3], z[1] + side * z[2], a, b, channel_at
-        )
+        near_u, near_v, near = descend(z[0] - side * z[3], z[1] + side * z[2], a, b, channel_at)
         if near < low:
             u, v, low = near_u, near_v, near
     return low - pair, u, v
@@ -230,7 +228,7 @@ def _sample_panel(
     weights: FloatArray,
     first: int,
 ) -> bool:
-    """Gauss-Legendre nodes on the panel p_start..p_end of p = row.z, predicted by its Hermite cubic.
+    """Gauss-Legendre nodes on the panel p_start..p_end of p = row.z, predicted by a Hermite cubic.
 
     `rule` holds the abscissae on (-1, 1) and their weights in its two rows.
     """
@@ -345,12 +343,12 @@ def trace(
             return count, FAILED
         size = math.sqrt(z[2] ** 2 + z[3] ** 2)
         shrinking = (z[2] * unit[2] + z[3] * unit[3]) / size
-        if shrinking < -0.2 and size < min(0.5, -2.0 * shrinking * longest_step):
-            if _close_at_cusp(
-                z, unit, rule, channel_at, psi, origin, pitch, nodes, weights, count, ahead
-            ):
-                fill_panel(mask, origin, mask_pitch, z, nodes, count, count + n, ahead)
-                return count + n, CUSP
+        near_cusp = shrinking < -0.2 and size < min(0.5, -2.0 * shrinking * longest_step)
+        if near_cusp and _close_at_cusp(
+            z, unit, rule, channel_at, psi, origin, pitch, nodes, weights, count, ahead
+        ):
+            fill_panel(mask, origin, mask_pitch, z, nodes, count, count + n, ahead)
+            return count + n, CUSP
         if step < 1e-4:
             return count, FAILED
         level = 0.0

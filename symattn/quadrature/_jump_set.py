@@ -93,8 +93,8 @@ def _known_triple_point(
 
 @compiled
 def _is_covered(z: FloatArray, mask: Mask, origin: float, pitch: float) -> bool:
-    i = int(round((z[0] - origin) / pitch))
-    j = int(round((z[1] - origin) / pitch))
+    i = round((z[0] - origin) / pitch)
+    j = round((z[1] - origin) / pitch)
     return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j] != 0
 
 

@@ -218,9 +218,7 @@ def hull_contacts(
             continue
         fresh = True
         for j in range(count):
-            if (contacts[j, 0] - corners[i, 0]) ** 2 + (
-                contacts[j, 1] - corners[i, 1]
-            ) ** 2 < 1e-6:
+            if (contacts[j, 0] - corners[i, 0]) ** 2 + (contacts[j, 1] - corners[i, 1]) ** 2 < 1e-6:
                 fresh = False
         if fresh:
             contacts[count, 0] = corners[i, 0]

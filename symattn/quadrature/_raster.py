@@ -20,15 +20,15 @@ def fill_triangle(
     r_u: float,
     r_v: float,
 ) -> None:
-    """Set `mask[i, j]` at every node (origin + i pitch, origin + j pitch) of the triangle p, q, r."""
+    """Set `mask[i, j]` at the nodes (origin + i pitch, origin + j pitch) in the triangle pqr."""
     area = (q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v)
     if area == 0.0:
         return
     rows, columns = mask.shape
-    first_i = max(0, int(math.ceil((min(p_u, q_u, r_u) - origin) / pitch - 1e-9)))
-    last_i = min(rows - 1, int(math.floor((max(p_u, q_u, r_u) - origin) / pitch + 1e-9)))
-    first_j = max(0, int(math.ceil((min(p_v, q_v, r_v) - origin) / pitch - 1e-9)))
-    last_j = min(columns - 1, int(math.floor((max(p_v, q_v, r_v) - origin) / pitch + 1e-9)))
+    first_i = max(0, math.ceil((min(p_u, q_u, r_u) - origin) / pitch - 1e-9))
+    last_i = min(rows - 1, math.floor((max(p_u, q_u, r_u) - origin) / pitch + 1e-9))
+    first_j = max(0, math.ceil((min(p_v, q_v, r_v) - origin) / pitch - 1e-9))
+    last_j = min(columns - 1, math.floor((max(p_v, q_v, r_v) - origin) / pitch + 1e-9))
     for i in range(first_i, last_i + 1):
         u = origin + i * pitch - p_u
         for j in range(first_j, last_j + 1):
@@ -40,9 +40,7 @@ def fill_triangle(
 
 
 @compiled
-def _fill_between(
-    mask: Mask, origin: float, pitch: float, y: FloatArray, z: FloatArray
-) -> None:
+def _fill_between(mask: Mask, origin: float, pitch: float, y: FloatArray, z: FloatArray) -> None:
     fill_triangle(
         mask, origin, pitch,
         y[0] + y[2], y[1] + y[3], y[0] - y[2], y[1] - y[3], z[0] + z[2], z[1] + z[3],

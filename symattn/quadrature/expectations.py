@@ -1,8 +1,8 @@
 """Every mean over the channel at given overlaps, to a stated resolution.
 
-The means are over h* ~ N(0, rho I) and w given h*, of functions of the prox x* at w. A resolution is
-one number, the relative accuracy that all its grids are chosen for; how accurate a result is, is
-found by comparison with a finer resolution, not assumed from it.
+The means are over h* ~ N(0, rho I) and w given h*, of functions of the prox x* at w. A resolution
+is made from one number, the relative accuracy that all its grids are chosen for; how accurate a
+result is, is found by comparison with a finer resolution, not assumed from it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,8 @@ class Certificate:
     jump_normalisation : float
         E|int over the jumped region of det N dx|, 0 in exact arithmetic: the pieces' quadrature.
     fold : float
-        E[number of saddles]: weight of det(I + V Hess loss) < 0. Below the tolerance, nothing jumps.
+        E[number of saddles]: weight of det(I + V Hess loss) < 0. Below the tolerance, nothing
+        jumps.
     uncovered : float
         Part of `fold` that no piece of the jump set covers: weight of jumps that were missed.
     overcount : float

@@ -15,7 +15,9 @@ from symattn.overlaps import Overlaps
 _FINEST = 96
 
 
-def mean_test_loss(model: AttentionModel, overlaps: Overlaps, accuracy: float) -> tuple[float, float]:
+def mean_test_loss(
+    model: AttentionModel, overlaps: Overlaps, accuracy: float
+) -> tuple[float, float]:
     """eps_g = (1/2) E Tr (T[h*] - S[w]) rho (T[h*] - S[w])^T, and its absolute error.
 
     (h*, w) are jointly Gaussian as in state evolution. The trapezoidal rule in all four rotated
@@ -31,10 +33,10 @@ def mean_test_loss(model: AttentionModel, overlaps: Overlaps, accuracy: float) -
     slope = overlaps.theta / sigma**2
     value = error = math.inf
     while rows <= _FINEST:
-        axis = np.arange(-rows, rows + 1) * (half_width / rows)
+        axis = np.asarray(np.arange(-rows, rows + 1) * (half_width / rows), dtype=np.float64)
         value, coarse_target, coarse_student = _sum(
             axis,
-            np.exp(-0.5 * axis**2),
+            np.asarray(np.exp(-0.5 * axis**2), dtype=np.float64),
             parameters,
             math.sqrt(2.0) * overlaps.m,
             slope,
@@ -59,7 +61,7 @@ def _sum(
     spread: float,
     reflection: bool,
 ) -> tuple[float, float, float]:
-    """The four-dimensional trapezoidal sum, and with every other node of h*, then of w, left out."""
+    """The four-dimensional sum, and with every other node of h*, then of w, left out."""
     sigma, omega, a11, a22 = parameters
     n = axis.shape[0]
     middle = n // 2
