@@ -28,6 +28,8 @@ _MOST_STEPS = 15
 _ROUGH = 1e-3
 #: Overlaps below these, relative to their scale, count as zero in the search.
 _COLLAPSED_Q = 1e-5
+#: Corrections this small that do not shrink any more are quadrature noise.
+_NOISE = 1e-4
 #: In units of sigma^2/lambda, the response at alpha = 0; solutions stay well below this.
 _RUNAWAY_V = 5.0
 _NO_OVERLAP = 1e-4
@@ -102,6 +104,8 @@ def newton(
 ) -> NewtonPoint:
     """Newton's method from `start`; the point whose correction is below `tolerance`.
 
+    Or the first one that corrects it no better than the one before, at the grids' noise.
+
     The steps are shortened so that no overlap changes by more than half its scale and
     q - theta^2/rho stays positive.
 
@@ -112,6 +116,7 @@ def newton(
     """
     rho = model.require_solvable() ** 2
     overlaps = start
+    before = math.inf
     for count in range(1, _MOST_STEPS + 1):
         if overlaps.q < _COLLAPSED_Q * rho:
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
@@ -120,8 +125,10 @@ def newton(
         point = newton_point(model, alpha, overlaps, branch, resolution, diagnose=diagnose)
         change = point.change
         progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
-        if change < tolerance:
+        at_noise = change < _NOISE and change > 0.3 * before
+        if change < tolerance or at_noise:
             return point
+        before = change
         if not math.isfinite(change):
             break
         shorten = min(1.0, 0.5 / change)

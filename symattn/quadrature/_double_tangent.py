@@ -204,12 +204,29 @@ def triple_tangent(points: FloatArray, channel_at: ChannelAt) -> bool:
 def out_of_sight(
     z: FloatArray, channel_at: ChannelAt, a_mean: float, b_mean: float, radius: float
 ) -> bool:
-    """Whether no point of the segment maps into the disc of w that carries the weight."""
-    for k in range(17):
-        tau = -1.0 + k / 8.0
+    """Whether no point of the segment maps into the disc of w that carries the weight.
+
+    The image is sampled; between two samples it may stray from their chord by a quarter of it.
+    """
+    before_a = 0.0
+    before_b = 0.0
+    for k in range(33):
+        tau = -1.0 + k / 16.0
         a, b, _ = slope(z[0] + tau * z[2], z[1] + tau * z[3], channel_at)
-        if (a - a_mean) ** 2 + (b - b_mean) ** 2 < radius * radius:
-            return False
+        a -= a_mean
+        b -= b_mean
+        if k > 0:
+            da = a - before_a
+            db = b - before_b
+            length2 = da * da + db * db
+            along = 0.0
+            if length2 > 0.0:
+                along = min(1.0, max(0.0, -(before_a * da + before_b * db) / length2))
+            nearest = math.sqrt((before_a + along * da) ** 2 + (before_b + along * db) ** 2)
+            if nearest < radius + 0.25 * math.sqrt(length2):
+                return False
+        before_a = a
+        before_b = b
     return True
 
 

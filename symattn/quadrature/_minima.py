@@ -106,44 +106,45 @@ def deepest_minimum(
     |x - w|^2/2 <= energy already reached can win, which bounds the part of the table to search.
     """
     n = psi.shape[0]
-    _, _, low = descend(a, b, a, b, channel_at)
-    radius = math.sqrt(max(0.0, 2.0 * low + a * a + b * b)) + 2.0 * pitch
-    first_i = max(0, int((a - radius - origin) / pitch))
-    last_i = min(n - 1, int((a + radius - origin) / pitch) + 1)
-    first_j = max(0, int((b - radius - origin) / pitch))
-    last_j = min(n - 1, int((b + radius - origin) / pitch) + 1)
+    best_u, best_v, best = descend(a, b, a, b, channel_at)
+    radius = math.sqrt(max(0.0, 2.0 * best + a * a + b * b)) + 2.0 * pitch
+    first_i = max(1, int((a - radius - origin) / pitch))
+    last_i = min(n - 2, int((a + radius - origin) / pitch) + 1)
+    first_j = max(1, int((b - radius - origin) / pitch))
+    last_j = min(n - 2, int((b + radius - origin) / pitch) + 1)
     low = math.inf
-    low_i = -1
-    low_j = -1
+    low_i = 0
+    low_j = 0
     for i in range(first_i, last_i + 1):
         tilt = a * (origin + i * pitch)
         for j in range(first_j, last_j + 1):
             value = psi[i, j] - tilt - b * (origin + j * pitch)
             if value < low:
                 low, low_i, low_j = value, i, j
-    if low_i < 0:
-        return descend(a, b, a, b, channel_at)
-    best_u, best_v, best = descend(origin + low_i * pitch, origin + low_j * pitch, a, b, channel_at)
-    # a minimum lies below its nearest table entry by at most about half the curvature times the
-    # squared distance; 2 pitch^2 is generous for curvatures up to 8
-    reach = best + 2.0 * pitch * pitch
+    if low_i > 0:
+        u, v, found = descend(origin + low_i * pitch, origin + low_j * pitch, a, b, channel_at)
+        if found < best:
+            best_u, best_v, best = u, v, found
     da = a * pitch
     db = b * pitch
-    for i in range(max(1, first_i), min(n - 1, last_i + 1)):
+    for i in range(first_i, last_i + 1):
         tilt = a * (origin + i * pitch)
-        for j in range(max(1, first_j), min(n - 1, last_j + 1)):
-            value = psi[i, j] - tilt - b * (origin + j * pitch)
+        for j in range(first_j, last_j + 1):
+            here = psi[i, j]
             if (
-                value < reach
-                and (abs(i - low_i) > 1 or abs(j - low_j) > 1)
-                and psi[i, j] <= psi[i - 1, j] + da
-                and psi[i, j] <= psi[i + 1, j] - da
-                and psi[i, j] <= psi[i, j - 1] + db
-                and psi[i, j] <= psi[i, j + 1] - db
+                here <= psi[i - 1, j] + da
+                and here <= psi[i + 1, j] - da
+                and here <= psi[i, j - 1] + db
+                and here <= psi[i, j + 1] - db
+                and (i != low_i or j != low_j)
             ):
-                u, v, found = descend(origin + i * pitch, origin + j * pitch, a, b, channel_at)
-                if found < best:
-                    best_u, best_v, best = u, v, found
+                # the bottom lies below the table's lowest entry by a fraction of the second
+                # differences: an eighth of their sum in a round well, more in a slanted one
+                depth = psi[i - 1, j] + psi[i + 1, j] + psi[i, j - 1] + psi[i, j + 1] - 4.0 * here
+                if here - tilt - b * (origin + j * pitch) - 0.5 * depth < best:
+                    u, v, found = descend(origin + i * pitch, origin + j * pitch, a, b, channel_at)
+                    if found < best:
+                        best_u, best_v, best = u, v, found
     return best_u, best_v, best
 
 
