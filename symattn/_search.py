@@ -112,7 +112,7 @@ def newton(
     Raises
     ------
     SearchEnded
-        If q collapses to zero, or there is no convergence in 15 steps.
+        If q collapses to zero, or there is no convergence in a few steps.
     """
     rho = model.require_solvable() ** 2
     overlaps = start
@@ -129,7 +129,7 @@ def newton(
         if change < tolerance or at_noise:
             return point
         before = change
-        if not math.isfinite(change):
+        if not math.isfinite(change) or (count >= 8 and change > 0.3):
             break
         shorten = min(1.0, 0.5 / change)
         while True:
@@ -138,7 +138,7 @@ def newton(
                 break
             shorten *= 0.6
         overlaps = Overlaps(float(q), float(m), float(V), float(theta))
-    raise SearchEnded(f"no convergence in {_MOST_STEPS} Newton steps")
+    raise SearchEnded(f"no convergence after {count} Newton steps")
 
 
 def find(
@@ -167,7 +167,7 @@ def find(
             return _settle(model, alpha, guess, branch, progress)
         except ComputationFailed as error:
             ends.append(str(error))
-    for anchor in (5.0, 2.0, 0.5) if thorough else ():
+    for anchor in (5.0, 0.5) if thorough else ():
         try:
             return _follow(model, anchor, alpha, branch, progress)
         except ComputationFailed as error:
