@@ -27,8 +27,8 @@ THRESHOLDS = ("alpha_c", "alpha_l")
 #: Where both branches are given with all their numbers: one of the published sample complexities.
 ALPHA = 11 / 7
 
-#: Sample complexities of the curves, from the end at which both branches are easily found.
-ALPHAS = (*(k / 10 for k in range(25, 0, -1)), 0.05)
+#: Sample complexities of the curves, which start from the fixed points at `ALPHA`.
+ALPHAS = (0.05, *(k / 10 for k in range(1, 26)))
 
 # More than a figure can show, and half the work of six.
 _DIGITS_OF_CURVES = 4
@@ -44,21 +44,21 @@ class Report:
     fixed_points : tuple of FixedPoint
         The semantic and the positional one at `ALPHA`, to six digits.
     curves : mapping
-        For each branch its fixed points at `ALPHAS`, in the order of rising alpha, to four digits;
-        down to where the branch ends.
-    gaps : mapping
-        For each branch the alphas without a fixed point, and why.
+        For each branch its fixed points at `ALPHAS` as far as it exists on either side of `ALPHA`,
+        in the order of rising alpha, to four digits.
+    ends : mapping
+        For each branch the first alphas on either side at which it was not found, and why.
     thresholds : mapping
         alpha_c and alpha_l, to six digits.
     baseline : LinearBaseline
     failures : mapping
-        Which part of the job failed, and why. Gaps do not count: a branch may end.
+        Which part of the job failed, and why. That a branch ends is no failure.
     """
 
     model: AttentionModel
     fixed_points: tuple[FixedPoint, ...]
     curves: Mapping[str, tuple[FixedPoint, ...]]
-    gaps: Mapping[str, Mapping[float, str]]
+    ends: Mapping[str, Mapping[float, str]]
     thresholds: Mapping[str, Threshold]
     baseline: LinearBaseline
     failures: Mapping[str, str]
@@ -71,9 +71,9 @@ class Report:
             "fixed_points": [_at_alpha(point) for point in self.fixed_points],
             "thresholds": {name: found.to_dict() for name, found in self.thresholds.items()},
             "curves": {name: [_at_alpha(p) for p in curve] for name, curve in self.curves.items()},
-            "gaps": {
-                name: [{"alpha": alpha, "reason": reason} for alpha, reason in gaps.items()]
-                for name, gaps in self.gaps.items()
+            "ends": {
+                name: [{"alpha": alpha, "reason": reason} for alpha, reason in ends.items()]
+                for name, ends in self.ends.items()
             },
             "linear_test_error": self.baseline.test_error,
             "errors": {"linear_test_error": self.baseline.error},
@@ -121,12 +121,12 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         for name in THRESHOLDS
         for threshold in attempt(name, partial(crossing, model, name, progress=progress))
     }
-    followed = {branch: _follow(model, branch, progress) for branch in BRANCHES}
+    followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
     return Report(
         model=model,
         fixed_points=tuple(fixed_points),
         curves={branch: curve for branch, (curve, _) in followed.items()},
-        gaps={branch: gaps for branch, (_, gaps) in followed.items()},
+        ends={branch: ends for branch, (_, ends) in followed.items()},
         thresholds=thresholds,
         baseline=linear_baseline(model),
         failures=failures,
@@ -142,28 +142,31 @@ def _check_derivation(progress: Progress) -> None:
 
 
 def _follow(
-    model: AttentionModel, branch: str, progress: Progress
+    model: AttentionModel, origin: FixedPoint, progress: Progress
 ) -> tuple[tuple[FixedPoint, ...], dict[float, str]]:
-    """The branch at `ALPHAS` until it ends, each point started from the one before, and gaps."""
+    """The branch of `origin` at `ALPHAS`, to both sides until it ends, and why it does."""
     points: list[FixedPoint] = []
-    gaps: dict[float, str] = {}
-    for alpha in ALPHAS:
-        try:
-            solution = solve(
-                model,
-                alpha,
-                branch=branch,
-                digits=_DIGITS_OF_CURVES,
-                progress=progress,
-                start=points[-1] if points else None,
-            )
-        except ComputationFailed as error:
-            gaps[alpha] = str(error)
-            if points:
+    ends: dict[float, str] = {}
+    below = [alpha for alpha in reversed(ALPHAS) if alpha < origin.alpha]
+    above = [alpha for alpha in ALPHAS if alpha > origin.alpha]
+    for side in (below, above):
+        start = origin
+        for alpha in side:
+            try:
+                solution = solve(
+                    model,
+                    alpha,
+                    branch=origin.branch,
+                    digits=_DIGITS_OF_CURVES,
+                    progress=progress,
+                    start=start,
+                )
+            except ComputationFailed as error:
+                ends[alpha] = str(error)
                 break
-        else:
-            points.extend(solution.fixed_points)
-    return tuple(reversed(points)), dict(reversed(gaps.items()))
+            start = solution[origin.branch]
+            points.append(start)
+    return tuple(sorted(points, key=lambda point: point.alpha)), ends
 
 
 def write_report(report: Report, out: Path) -> tuple[Path, ...]:

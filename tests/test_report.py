@@ -37,7 +37,7 @@ def solved_between(low, high):
 def report():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("symattn.report.ALPHA", 4.0)
-        patch.setattr("symattn.report.ALPHAS", (6.0, 5.0, 4.5, 4.0, 3.0, 2.0))
+        patch.setattr("symattn.report.ALPHAS", (2.0, 3.0, 3.8, 4.0, 4.5, 6.0))
         patch.setattr("symattn.report.crossing", crossing)
         patch.setattr("symattn.report.solve", solved_between(3.5, 5.5))
         return make_report(MODEL, lambda line: None)
@@ -50,11 +50,11 @@ def test_both_branches_are_given_in_full(report):
         assert point.errors["q"] <= 0.5e-6 * point.overlaps.q
 
 
-def test_branches_are_followed_until_they_end(report):
+def test_branches_are_followed_to_both_sides_until_they_end(report):
     for branch in ("semantic", "positional"):
-        assert [point.alpha for point in report.curves[branch]] == [4.0, 4.5, 5.0]
+        assert [point.alpha for point in report.curves[branch]] == [3.8, 4.5]
         assert {point.branch for point in report.curves[branch]} == {branch}
-        assert report.gaps[branch] == {3.0: "nothing at 3.0", 6.0: "nothing at 6.0"}
+        assert report.ends[branch] == {3.0: "nothing at 3.0", 6.0: "nothing at 6.0"}
 
 
 def test_a_part_that_fails_is_named_and_the_others_are_done(report):
@@ -79,8 +79,8 @@ def test_everything_is_written(report, tmp_path):
     assert set(paths) == set((tmp_path / "new").iterdir())
     written = json.loads((tmp_path / "new" / "report.json").read_text())
     assert written == report.to_dict()
-    assert [point["alpha"] for point in written["curves"]["semantic"]] == [4.0, 4.5, 5.0]
-    assert written["gaps"]["positional"][0] == {"alpha": 3.0, "reason": "nothing at 3.0"}
+    assert [point["alpha"] for point in written["curves"]["semantic"]] == [3.8, 4.5]
+    assert written["ends"]["positional"][0] == {"alpha": 3.0, "reason": "nothing at 3.0"}
     assert written["thresholds"]["alpha_l"]["error"] == 1e-6
     assert set(written["errors"]) == {"linear_test_error"}
 

@@ -58,6 +58,6 @@ def _table(report: Report, paths: tuple[Path, ...]) -> str:
         lines += ["", *fixed_point_lines(point)]
     lines += ["", *baseline_lines(report.baseline.test_error, report.baseline.error)]
     lines += ["", *threshold_lines(report.thresholds.values())]
-    for branch, gaps in report.gaps.items():
-        lines += [f"{branch} branch, alpha = {alpha!r}: {why}" for alpha, why in gaps.items()]
+    for branch, ends in report.ends.items():
+        lines += [f"{branch} branch, alpha = {alpha!r}: {why}" for alpha, why in ends.items()]
     return "\n".join([*lines, "", "Written:", *map(str, paths)])

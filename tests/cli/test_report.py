@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import pytest
 
@@ -13,13 +14,20 @@ from symattn.report import Report
 MODEL = AttentionModel(lam=0.1)
 
 
+@cache
+def points():
+    """The fixed points of a setting where nothing jumps."""
+    return tuple(
+        solve(MODEL, 4.0, branch=branch, digits=4)[branch] for branch in ("semantic", "positional")
+    )
+
+
 def small_report(failures):
-    points = tuple(solve(MODEL, 4.0, digits=4)[branch] for branch in ("semantic", "positional"))
     return Report(
         model=MODEL,
-        fixed_points=points,
-        curves={point.branch: (point,) for point in points},
-        gaps={"semantic": {2.0: "theta goes to 0"}, "positional": {}},
+        fixed_points=points(),
+        curves={point.branch: (point,) for point in points()},
+        ends={"semantic": {2.0: "theta goes to 0"}, "positional": {}},
         thresholds={},
         baseline=linear_baseline(MODEL),
         failures=failures,
