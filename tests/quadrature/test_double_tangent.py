@@ -91,7 +91,7 @@ def test_a_curve_ends_at_a_triple_point_with_its_three_points():
     channel = (0.95, 0.94, 0.5, 12.0)
     z = np.array([0.0, 0.01, 1.0, 0.0])
     assert nearest_double_tangent(z, channel)
-    nodes, _, ending, corner = traced(channel, z, 1.0)
+    _, _, ending, corner = traced(channel, z, 1.0)
     assert ending == TRIPLE_POINT
     points = corner.reshape(3, 2)
     slopes = np.array([by_hand.slope(*p, channel) for p in points])

@@ -95,8 +95,8 @@ def flat_piece_near(points, x, channel):
             rows.append(along[0] * offset[1] - along[1] * offset[0])
         return rows
 
-    found, _, success, _ = fsolve(mismatch, points.ravel(), xtol=1e-13, full_output=True)
-    assert success == 1
+    found, info, _, _ = fsolve(mismatch, points.ravel(), xtol=1e-13, full_output=True)
+    assert np.abs(info["fvec"]).max() < 1e-9
     return found.reshape(-1, 2)
 
 
