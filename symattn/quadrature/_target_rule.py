@@ -75,31 +75,31 @@ def target_rule(
     """Points (n x 2: u_star, v_star) and weights of the rule for E over h*.
 
     parameters: (sigma, omega, a11, a22). half_width: of the square that is kept, in standard
-    deviations of h*. rows: trapezoidal nodes in 0 < v_star <= half_width. order: Gauss-Legendre
+    deviations of h*. rows: trapezoidal nodes in 0 < v_star < half_width. order: Gauss-Legendre
     nodes on a panel in u_star as wide as the half width; narrower ones get fewer. exchange: the
     integrands do not change under v_star -> -v_star. reflection: nor under h* -> -h*.
     """
     scale = parameters[0]
     edge = half_width * scale
     step = edge / rows
-    row_numbers = np.arange(0 if exchange else -rows, rows + 1)
+    # half-steps keep off h* at which both tokens' weights are equal, where psi is symmetric and
+    # four of its minima can tie
+    row_numbers = np.arange(0 if exchange else -rows, rows) + 0.5
     points = []
     weights = []
     for row in row_numbers:
         v_star = row * step
         row_weight = step / (scale * math.sqrt(2.0 * math.pi))
         row_weight *= math.exp(-0.5 * (v_star / scale) ** 2)
-        if exchange and row > 0:
+        if exchange:
             row_weight *= 2.0
         low = 0.0 if reflection else -edge
         if reflection:
             row_weight *= 2.0
         cuts = [low, *onset_points(low, edge, v_star, parameters, V), edge]
         if len(cuts) == 2:
-            u_star = step * np.arange(round(low / step), rows + 1)
+            u_star = step * (np.arange(0 if reflection else -rows, rows) + 0.5)
             w = np.full(len(u_star), step)
-            if reflection:
-                w[0] *= 0.5
         else:
             panels = [_gauss(left, right, edge, order) for left, right in pairwise(cuts)]
             u_star, w = (np.concatenate(parts) for parts in zip(*panels, strict=True))
