@@ -36,8 +36,7 @@ $(FOR_TESTS): $(CREATED) pyproject.toml constraints.txt
 	@touch $@ $(FOR_RUN)
 
 run: $(FOR_RUN)
-	$(BIN)/symattn derive --check
-	$(BIN)/symattn report --out results
+	$(BIN)/symattn report --out results --verbose
 
 test: $(FOR_TESTS)
 	$(BIN)/python -m pytest -m 'not slow'

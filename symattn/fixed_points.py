@@ -242,7 +242,7 @@ def _fixed_point(
         point = _zero(model, alpha)
         _require_digits(point, digits)
         return point
-    overlaps = find(model, alpha, branch, start, progress)
+    overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
     accuracy = 10.0 ** -min(digits, 13)
     while True:
         tolerance = 0.02 * 10.0**-digits
@@ -343,7 +343,7 @@ def _certified(
         return 1.0 - alpha * V**2 * of.step.expectations.smooth_response
 
     def flux(of: NewtonPoint) -> float:
-        return -alpha / V * of.step.expectations.jump_length
+        return -alpha / V * of.step.expectations.jump_length + 0.0  # never -0.0
 
     probability = step.expectations.jump_probability
     errors = {
