@@ -202,14 +202,26 @@ def _settle(
     rough = Resolution.for_accuracy(_ROUGH)
     point = newton(model, alpha, start, branch, rough, 1e-4, progress)
     overlaps = Overlaps(*map(float, np.add(point.step.overlaps, point.correction)))
-    if branch == "semantic" and abs(overlaps.theta) < _NO_OVERLAP * math.sqrt(overlaps.q):
+    require_on_branch(point, branch)
+    return Overlaps(overlaps.q, abs(overlaps.m), overlaps.V, abs(overlaps.theta))
+
+
+def require_on_branch(point: NewtonPoint, branch: str) -> None:
+    """Check that a solution belongs to `branch` and is (meta)stable within its subspace.
+
+    Raises
+    ------
+    SearchEnded
+        If it does not.
+    """
+    q, m, _, theta = np.add(point.step.overlaps, point.correction)
+    if branch == "semantic" and abs(theta) < _NO_OVERLAP * math.sqrt(q):
         raise SearchEnded("theta goes to 0")
-    if branch == "positional" and abs(overlaps.m) < _NO_OVERLAP * math.sqrt(overlaps.q):
+    if branch == "positional" and abs(m) < _NO_OVERLAP * math.sqrt(q):
         raise SearchEnded("m goes to 0")
     unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
     if np.max(np.linalg.eigvals(point.step.jacobian[unknowns]).real) > 1.0:
-        raise SearchEnded(f"a solution that is unstable within its subspace, {overlaps}")
-    return Overlaps(overlaps.q, abs(overlaps.m), overlaps.V, abs(overlaps.theta))
+        raise SearchEnded(f"a solution with q = {q:.4g} that is unstable in its subspace")
 
 
 def _follow(

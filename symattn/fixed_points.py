@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from symattn._checks import checked_digits
 from symattn._search import (
+    UNKNOWNS,
     NewtonPoint,
     Progress,
     SearchEnded,
     find,
     newton,
     newton_point,
+    require_on_branch,
 )
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
@@ -26,13 +29,16 @@ from symattn.overlaps import Hats, Overlaps
 from symattn.quadrature import _channel as columns
 from symattn.quadrature.expectations import Certificate, Resolution
 from symattn.quadrature.generalization_error import mean_test_loss
+from symattn.state_evolution import Step, evolve
 from symattn.zero_point import zero_point
 
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
 
-_MOST_DIGITS = 1000
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 _FINEST_ACCURACY = 1e-13
+_MOST_DIGITS = 14
+#: Accuracy at which sensitivities are taken.
+_ROUGH = 1e-3
 #: The two sums over the fold that are compared have kinks and agree to a percent or so.
 _LARGEST_OVERCOUNT = 0.05
 
@@ -41,9 +47,9 @@ _LARGEST_OVERCOUNT = 0.05
 class FixedPoint:
     """A fixed point of state evolution.
 
-    All errors are absolute. Those of the overlaps, hats and losses compare the means over the
-    channel at the point returned with means of a hundredfold finer aim, carried through the
-    inverse Jacobian, plus the residual that is left.
+    All errors are absolute. They compare the means over the channel at the point returned on two
+    sets of grids, the finer one aimed at a hundredth (at the end of double precision a tenth) of
+    the other's error, carried through the inverse Jacobian, plus the residual that is left.
 
     Attributes
     ----------
@@ -121,7 +127,8 @@ class Solution:
     ----------
     fixed_points : tuple of FixedPoint
     absent : mapping
-        For each branch asked for that has no fixed point here, why it is thought so.
+        For each branch asked for without a fixed point here, why it is thought to have none, or
+        why it was not computed.
     linear_test_error, linear_test_error_error : float
         Test error of the best linear positional map, and its absolute error.
     """
@@ -184,12 +191,12 @@ def solve(
     alpha = _checked_alpha(alpha)
     if branch not in (*BRANCHES, "all", "best"):
         raise InvalidInput.of("branch", branch, f"one of {', '.join(BRANCHES)}, all, best")
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MOST_DIGITS:
-        raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
+    digits = checked_digits(digits)
     report = progress or _silent
     names = BRANCHES if branch in ("all", "best") else (branch,)
     found = []
     absent = {}
+    failures: list[ComputationFailed] = []
     for name in names:
         try:
             rough = start.overlaps if start is not None and start.branch == name else None
@@ -198,6 +205,13 @@ def solve(
             if branch == name:
                 raise
             absent[name] = str(error)
+        except ComputationFailed as error:
+            if branch == name:
+                raise
+            failures.append(error)
+            absent[name] = f"not computed: {error}"
+    if failures and not found:
+        raise failures[0]
     if branch == "best":
         if not found:
             raise ComputationFailed(f"no fixed point found at alpha = {alpha:.6g}")
@@ -243,7 +257,12 @@ def _fixed_point(
         _require_digits(point, digits)
         return point
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
-    accuracy = 10.0 ** -min(digits, 13)
+    if digits > _MOST_DIGITS:
+        raise ComputationFailed(
+            f"{branch} branch at alpha = {alpha:.6g}: {digits} digits asked, but double precision "
+            f"reaches about 10 where the prox jumps and {_MOST_DIGITS} where it does not; try fewer"
+        )
+    accuracy = max(10.0**-digits, _FINEST_ACCURACY)
     while True:
         tolerance = 0.02 * 10.0**-digits
         try:
@@ -257,17 +276,18 @@ def _fixed_point(
                 progress,
                 diagnose=True,
             )
+            finer = Resolution.for_accuracy(max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY))
+            fine = newton_point(model, alpha, coarse.step.overlaps, branch, finer, diagnose=True)
+            require_on_branch(fine, branch)
         except SearchEnded as error:
             raise ComputationFailed(
                 f"{branch} branch at alpha = {alpha:.6g}: found to three digits, but not "
                 f"refined to {digits} ({error}); try fewer digits"
             ) from error
         overlaps = coarse.step.overlaps
-        finer = Resolution.for_accuracy(max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY))
-        fine = newton_point(model, alpha, overlaps, branch, finer, diagnose=True)
         progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
-        point = _certified(model, alpha, branch, coarse, fine, digits)
-        objection = _objection(fine.step.expectations.certificate, 10.0**-digits)
+        point = _certified(model, alpha, branch, coarse, fine, finer, digits)
+        objection = _objection(point, fine.step.expectations.certificate, 10.0**-digits)
         if _digits_reached(point) >= digits and not objection:
             return point
         if accuracy <= _FINEST_ACCURACY:
@@ -280,11 +300,18 @@ def _fixed_point(
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
 
 
-def _objection(certificate: Certificate, tolerance: float) -> str:
-    """What in the certificate forbids to trust the means to this relative tolerance; or nothing.
+def _objection(point: FixedPoint, certificate: Certificate, tolerance: float) -> str:
+    """What forbids to trust the means to this relative tolerance; an empty text if nothing does.
 
     A missed or doubled piece of the jump set of weight e changes the means by a few e.
     """
+    if certificate.normalisation > tolerance:
+        return f"the density integrates to 1 only within {certificate.normalisation:.1e}"
+    if certificate.doubled > 0.01 * tolerance:
+        return f"jumps of weight {certificate.doubled:.1e} were counted twice"
+    gap = abs(point.train_loss - point.train_loss_direct)
+    if gap > point.errors["train_loss"] + point.errors["train_loss_direct"]:
+        return f"the two forms of the training loss differ by {gap:.1e}, beyond their errors"
     if certificate.uncovered > 0.01 * tolerance:
         return f"jumps of weight {certificate.uncovered:.1e} were not resolved"
     if certificate.chord_gap < -1e-9:
@@ -302,33 +329,39 @@ def _certified(
     branch: str,
     coarse: NewtonPoint,
     fine: NewtonPoint,
+    finer: Resolution,
     digits: int,
 ) -> FixedPoint:
     """The fixed point at `fine.step.overlaps`, with errors from the difference to `coarse`."""
     step = fine.step
     overlaps = step.overlaps
     means = step.expectations.means
-    rounding = 4e-16
+    rounding = max(4e-16, step.expectations.certificate.normalisation)
+    # kinks that the rule over h* does not know make its convergence algebraic
+    safety = 2.0 if step.expectations.certificate.fold > 0.0 else 1.0
     moved = np.abs(fine.correction) + np.abs(
-        fine.inverse @ np.subtract(step.image, coarse.step.image)
+        safety * (fine.inverse @ np.subtract(step.image, coarse.step.image))
     )
     moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
-    hats_moved = np.abs(np.subtract(step.hats, coarse.step.hats))
+    hats_moved = safety * np.abs(np.subtract(step.hats, coarse.step.hats))
     hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
-    for zero in set(range(4)) - {*_nonzero(branch)}:
+    for zero in set(range(4)) - {*UNKNOWNS[branch]}:
         moved[zero] = hats_moved[zero] = 0.0
     q, V = overlaps.q, overlaps.V
 
     # the extremal form errs by its own quadrature and by products of errors
     pairs = moved * hats_moved[[2, 1, 0, 3]]
-    loss_error = abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
-    direct_error = abs(step.train_loss_direct - coarse.step.train_loss_direct)
+    loss_error = safety * abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
+    direct_error = safety * abs(step.train_loss_direct - coarse.step.train_loss_direct)
     direct_error += float(np.abs(_direct_gradient(model, alpha, step.hats, means, V)) @ moved)
 
-    envelope_error = abs(means[columns.ENVELOPE] - coarse.step.expectations.means[columns.ENVELOPE])
+    envelope_error = safety * abs(
+        means[columns.ENVELOPE] - coarse.step.expectations.means[columns.ENVELOPE]
+    )
     envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
 
     test_error, test_quadrature = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
+    here = mean_test_loss(model, overlaps, 1e-5)[0]
     test_moved = 0.0
     for k in (0, 1, 3):
         if moved[k] > 0.0:
@@ -336,16 +369,14 @@ def _certified(
             change = 1e-3 * max(abs(ahead[k]), 1e-3 * math.sqrt(q))
             ahead[k] += change
             shifted = mean_test_loss(model, Overlaps(*ahead), 1e-5)[0]
-            here = mean_test_loss(model, overlaps, 1e-5)[0]
             test_moved += abs(shifted - here) / change * moved[k]
 
-    def replicon(of: NewtonPoint) -> float:
-        return 1.0 - alpha * V**2 * of.step.expectations.smooth_response
-
-    def flux(of: NewtonPoint) -> float:
-        return -alpha / V * of.step.expectations.jump_length + 0.0  # never -0.0
-
-    probability = step.expectations.jump_probability
+    described = _description(alpha, step)
+    described_error = safety * np.abs(described - _description(alpha, coarse.step))
+    described_error += _drift(model, alpha, overlaps, moved)
+    described_error[0] += alpha * V**2 * step.expectations.smooth_response_error
+    described_error[1:] += math.exp(-0.5 * finer.cut_off**2)
+    replicon, probability, flux = (float(x) for x in described)
     errors = {
         **dict(zip(("q", "m", "V", "theta"), moved, strict=True)),
         **dict(zip(("q_hat", "m_hat", "V_hat", "theta_hat"), hats_moved, strict=True)),
@@ -353,9 +384,9 @@ def _certified(
         "train_loss_direct": direct_error + rounding * abs(step.train_loss),
         "envelope": envelope_error,
         "test_error": test_quadrature + test_moved,
-        "replicon": abs(replicon(fine) - replicon(coarse)) + rounding,
-        "jump_probability": abs(probability - coarse.step.expectations.jump_probability),
-        "jump_flux": abs(flux(fine) - flux(coarse)),
+        "replicon": described_error[0] + rounding,
+        "jump_probability": described_error[1],
+        "jump_flux": described_error[2],
     }
     certificate = step.expectations.certificate
     return FixedPoint(
@@ -367,9 +398,9 @@ def _certified(
         train_loss_direct=step.train_loss_direct,
         envelope=float(means[columns.ENVELOPE]),
         test_error=test_error,
-        replicon=replicon(fine),
+        replicon=replicon,
         jump_probability=probability,
-        jump_flux=flux(fine),
+        jump_flux=flux,
         errors=MappingProxyType({name: float(error) for name, error in errors.items()}),
         certificate=MappingProxyType(
             {
@@ -382,10 +413,34 @@ def _certified(
     )
 
 
-def _nonzero(branch: str) -> tuple[int, ...]:
-    return {"semantic": (0, 2, 3), "positional": (0, 1, 2), "uninformed": (0, 2), "zero": (2,)}[
-        branch
-    ]
+def _description(alpha: float, step: Step) -> FloatArray:
+    """(replicon, jump_probability, jump_flux) of a step."""
+    V = step.overlaps.V
+    of = step.expectations
+    return np.array(
+        [
+            1.0 - alpha * V**2 * of.smooth_response,
+            of.jump_probability,
+            -alpha / V * of.jump_length + 0.0,  # never -0.0
+        ]
+    )
+
+
+def _drift(
+    model: AttentionModel, alpha: float, overlaps: Overlaps, moved: FloatArray
+) -> FloatArray:
+    """By how much `_description` may change when the overlaps change by `moved`, to first order."""
+    rough = Resolution.for_accuracy(_ROUGH)
+    here = _description(alpha, evolve(model, alpha, overlaps, rough, diagnose=True))
+    total = np.zeros(3)
+    for k in range(4):
+        if moved[k] > 0.0:
+            change = 0.02 * abs(overlaps[k])
+            ahead = list(overlaps)
+            ahead[k] += change if k != 3 else -change
+            there = evolve(model, alpha, Overlaps(*ahead), rough, diagnose=True)
+            total += np.abs(_description(alpha, there) - here) / change * moved[k]
+    return total
 
 
 def _direct_gradient(
@@ -422,7 +477,7 @@ def _digits_reached(point: FixedPoint) -> int:
         (point.errors[name] / abs(values[name]) for name in _CERTIFIED if values[name] != 0.0),
         default=1.0,
     )
-    return math.floor(-math.log10(2.0 * worst)) if worst > 0.0 else _MOST_DIGITS
+    return math.floor(-math.log10(max(2.0 * worst, 1e-17)))
 
 
 def _require_digits(point: FixedPoint, digits: int) -> None:
@@ -433,7 +488,7 @@ def _require_digits(point: FixedPoint, digits: int) -> None:
             f"{point.branch} branch at alpha = {point.alpha:.6g}: {reached} digits reached, "
             f"{digits} asked, in double precision"
             + (" where the prox jumps" if jumps else "")
-            + f"; try --digits {max(1, reached)}"
+            + (f"; try {reached} digits" if reached > 0 else "")
         )
 
 

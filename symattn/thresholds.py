@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from symattn._checks import checked_digits
 from symattn._search import Progress, SearchEnded, find
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
@@ -29,7 +30,6 @@ CROSSINGS = ("alpha_c", "alpha_l")
 _LOW, _HIGH, _SCAN = 0.05, 5.0, 15
 _ROUGH = 1e-3
 _MOST_STEPS = 12
-_MOST_DIGITS = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,10 @@ class Threshold:
 def crossing(
     model: AttentionModel, name: str, *, digits: int = 6, progress: Progress | None = None
 ) -> Threshold:
-    """The lowest `alpha_c` or `alpha_l` in [0.05, 5], to `digits` significant digits.
+    """`alpha_c` or `alpha_l` to `digits` significant digits.
+
+    The lowest one in [0.05, 5] that shows between two of 15 sample complexities in geometric
+    progression; two crossings between neighbours would be missed.
 
     Raises
     ------
@@ -86,8 +89,7 @@ def crossing(
     model.require_solvable()
     if name not in CROSSINGS:
         raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MOST_DIGITS:
-        raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
+    digits = checked_digits(digits)
     report = progress or (lambda _: None)
     low, high = _bracket(model, name, report)
     alpha = math.sqrt(low * high)
@@ -112,7 +114,8 @@ def crossing(
             elif difference < -uncertainty:
                 high = alpha
             step = -difference / slope
-            error = (abs(difference) + uncertainty) / abs(slope)
+            # the slope is good to a percent or better
+            error = 1.02 * (abs(difference) + uncertainty) / abs(slope)
             report(f"{name} = {alpha:.12g} +- {error:.1e} at {working_digits} working digits")
             if error <= 0.5 * 10.0**-digits * alpha:
                 return Threshold(
@@ -120,7 +123,7 @@ def crossing(
                     model=model,
                     alpha=alpha,
                     error=error,
-                    digits=math.floor(-math.log10(2.0 * error / alpha)),
+                    digits=_digits(error / alpha),
                     method="Newton in alpha on certified fixed points",
                     at=MappingProxyType(at),
                 )
@@ -129,9 +132,14 @@ def crossing(
             ahead = alpha + step
             alpha = ahead if low < ahead < high else 0.5 * (low + high)
     raise ComputationFailed(
-        f"{name}: {math.floor(-math.log10(2.0 * error / alpha))} digits reached at alpha = "
+        f"{name}: {_digits(error / alpha)} digits reached at alpha = "
         f"{alpha:.10g}, {digits} asked; try fewer digits"
     )
+
+
+def _digits(relative: float) -> int:
+    """The significant digits that a relative error leaves."""
+    return math.floor(-math.log10(max(2.0 * relative, 1e-17)))
 
 
 def _branches(name: str) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from symattn.quadrature._minima import descend
 
 _HALF_WIDTH = 8.5
 _COARSEST, _FINEST = 16, 256
+#: Responses are looked for up to so many times sigma^2/lambda, at so many points.
+_HIGHEST, _SCAN = 20.0, 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,25 +77,47 @@ def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, 
     weights = np.asarray(np.exp(-0.5 * axis**2), dtype=np.float64)
     weights /= weights.sum()
     parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
-    V = sigma**2 / model.lam
+
+    def means(V: float) -> tuple[float, float, float, float]:
+        return _means_at_rest(axis, weights, parameters, V)
+
+    def excess(V: float) -> float:
+        return V * (model.lam + sigma**2 * alpha * means(V)[0]) - sigma**2
+
+    # the root connected to alpha = 0 is the lowest one: further ones come in pairs above it
+    low = high = 0.0
+    for k in range(_SCAN + 1):
+        V = sigma**2 / model.lam * 10.0 ** (6.0 * (k / _SCAN - 1.0)) * _HIGHEST
+        if means(V)[3] <= 0.0:
+            raise ComputationFailed(
+                f"Q = 0 at alpha = {alpha:.6g}: the prox at w = 0 jumps from V = {V:.4g} on, below "
+                "the response that Q = 0 needs, so Q = 0 is not a regular fixed point"
+            )
+        if excess(V) >= 0.0:
+            high = V
+            break
+        low = V
+    else:
+        raise ComputationFailed(
+            f"Q = 0 at alpha = {alpha:.6g}: no response V is connected to alpha = 0; Q = 0 is "
+            "unstable towards a random direction"
+        )
+    V = 0.5 * (low + high)
     for _ in range(200):
-        trace, square, loss, least = _means_at_rest(axis, weights, parameters, V)
-        if least <= 0.0:
-            raise ComputationFailed(
-                f"Q = 0 at alpha = {alpha:.6g}: the prox jumps at w = 0 (det(I + V Hess) reaches "
-                f"{least:.2g} at V = {V:.4g}), so Q = 0 is not a regular fixed point"
-            )
-        # Newton on V (lambda + sigma^2 alpha E tr K) - sigma^2, with d(E tr K)/dV = -E|K|^2
+        trace, square, loss, _least = means(V)
         value = V * (model.lam + sigma**2 * alpha * trace) - sigma**2
+        if value > 0.0:
+            high = V
+        else:
+            low = V
+        # d(E tr K)/dV = -E|K|^2
         rate = model.lam + sigma**2 * alpha * (trace - V * square)
-        if rate <= 0.0:
-            raise ComputationFailed(
-                f"Q = 0 at alpha = {alpha:.6g}: no response V is connected to alpha = 0; Q = 0 is "
-                "unstable towards a random direction"
-            )
-        change = value / rate
-        V -= change
-        if abs(change) < 1e-15 * V:
+        ahead = V - value / rate if rate > 0.0 else low
+        if not low < ahead < high:
+            ahead = 0.5 * (low + high)
+        change = ahead - V
+        V = ahead
+        if abs(change) < 4e-16 * V:
             break
     if not _rests_at_zero(axis, parameters, V):
         raise ComputationFailed(

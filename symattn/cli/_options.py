@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import math
 import os
+import re
+import tempfile
 from pathlib import Path
 
 from symattn.errors import InvalidInput
@@ -12,23 +14,26 @@ from symattn.model import STANDARD, AttentionModel, parse_mixing
 
 # The option that sets a parameter, where it is not `--` and the parameter's name.
 _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
 _SAME_NAME = ("omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
 
 
 def number(text: str) -> float | str:
-    """A number, or the text as it is: whoever checks the value then says what is allowed."""
-    try:
-        return float(text)
-    except ValueError:
+    """A number, or the text as it is: whoever checks the value then says what is allowed.
+
+    What a double cannot hold stays text too, so that the message shows it as it was typed.
+    """
+    if not _NUMBER.fullmatch(text):
         return text
+    value = float(text)
+    vanished = value == 0.0 and any(digit in text.lower().split("e")[0] for digit in "123456789")
+    return text if math.isinf(value) or vanished else value
 
 
 def whole_number(text: str) -> int | str:
-    """A whole number of at most four characters, all that any option allows, or the text."""
-    try:
-        return int(text) if len(text) <= 4 else text
-    except ValueError:
-        return text
+    """A whole number of at most four digits, all that any option allows, or the text."""
+    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -91,31 +96,23 @@ def model_of(arguments: argparse.Namespace) -> AttentionModel:
 
 
 def output_directory(text: str) -> Path:
-    """The directory of `--out`, which need not exist yet.
+    """The directory of `--out`, made if it does not exist yet, and tried with a file.
 
     Raises
     ------
     InvalidInput
-        When there is, or will be, no directory of that name that can be written.
+        When no directory of that name can be made and written.
     """
     path = Path(text)
     try:
-        nearest = _nearest_existing(path.absolute())
-        writable = bool(text) and nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
-    except (OSError, ValueError):
-        writable = False
-    if not writable:
-        raise InvalidInput.of("out", text, "a directory that can be written or made")
+        if not text:
+            raise FileNotFoundError(text)
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except (OSError, ValueError) as error:
+        raise InvalidInput.of("out", text, "a directory that can be written or made") from error
     return path
-
-
-def _nearest_existing(path: Path) -> Path:
-    """The path, or the nearest above it that exists."""
-    for candidate in (path, *path.parents):
-        with contextlib.suppress(FileNotFoundError):
-            os.stat(candidate)
-            return candidate
-    raise FileNotFoundError(path)
 
 
 def as_typed(error: InvalidInput) -> str:

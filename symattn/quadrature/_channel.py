@@ -66,10 +66,14 @@ SMOOTH_RESPONSE = 7  # E_w |dg/dw|_F^2 without the jumps
 SEVERAL_MINIMA = 8  # probability of more than one local minimum
 SEEDS = 9
 TRIANGLES = 10
-REPORT_COLUMNS = 11
+SMOOTH_IMBALANCE = 11  # SMOOTH_RESPONSE from the even half of the x grid less the odd half
+DOUBLED = 12  # part of FOLD that two unconnected pieces cover
+REPORT_COLUMNS = 13
 
 #: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
 _PIECE = 8.0
+#: Where det(I + V Hess loss) is below this, 1/det is averaged over a cell of the x grid.
+_SOFT = 0.5
 #: When its pieces do not fit, the jump set is traced again with shorter steps, up to this often.
 _ATTEMPTS = 3
 
@@ -137,6 +141,22 @@ def _smooth_response(
     k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
     k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
     return (k_uu * k_uu + 2.0 * l_uv * l_uv + k_vv * k_vv) / (det * det)
+
+
+@compiled
+def _mean_inverse(u: float, v: float, det: float, size: float, channel_at: ChannelAt) -> float:
+    """Mean of 1/det(I + V Hess loss) over the cell of this size about (u, v), det linearised.
+
+    Over a disc of radius R, 1/(c + g.y) has the mean 2/(c + sqrt(c^2 - g^2 R^2)); where det
+    vanishes within the disc, as next to a cusp, its value at the limit c = g R is taken.
+    """
+    half = 0.5 * size
+    slope_u = slope(u + half, v, channel_at)[2] - slope(u - half, v, channel_at)[2]
+    slope_v = slope(u, v + half, channel_at)[2] - slope(u, v - half, channel_at)[2]
+    reach = math.sqrt((slope_u * slope_u + slope_v * slope_v) / math.pi)
+    if det <= reach:
+        return 2.0 / reach
+    return 2.0 / (det + math.sqrt(det * det - reach * reach))
 
 
 @compiled
@@ -233,7 +253,7 @@ def _subtract_jumps(
 
 
 @compiled
-def _extra_minima(a: float, b: float, psi: FloatArray, origin: float, pitch: float) -> int:
+def _count_minima(a: float, b: float, psi: FloatArray, origin: float, pitch: float) -> int:
     """How many local minima psi(x) - w.x has in the table."""
     n = psi.shape[0]
     da = a * pitch
@@ -379,7 +399,7 @@ def expectations_given_target(
             mask[:] = 0
             row[:] = plane
             report[JUMP_LENGTH:BORDER] = 0.0
-            n_nodes, n_triangles, seeds, uncovered = find_jump_set(
+            n_nodes, n_triangles, seeds, uncovered, doubled = find_jump_set(
                 channel_at, (a_mean, b_mean, radius), curve_rule, longest_step * 0.6**attempt, psi,
                 origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
                 1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
@@ -390,17 +410,19 @@ def expectations_given_target(
             )  # fmt: skip
             report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
             report[UNCOVERED] = uncovered
+            report[DOUBLED] = doubled
             report[SEEDS] = seeds
             report[TRIANGLES] = n_triangles
             if report[FOLD_MISMATCH] > max(0.1 * folded, 1e-4):
                 # a piece was taken twice, or lost: nothing here can be trusted
                 report[UNCOVERED] = folded
-            if report[UNCOVERED] < 1e-3 * folded:
+            if report[UNCOVERED] + doubled < 1e-3 * folded:
                 break
         report[FOLD] = folded
 
     if diagnose and n_fold > 0:
         report[SMOOTH_RESPONSE] = 0.0
+        report[SMOOTH_IMBALANCE] = 0.0
         for c in range(n_cells):
             for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
                 u = origin + i * fine
@@ -415,7 +437,11 @@ def expectations_given_target(
                         continue
                     weight = measure * w[2] * math.exp(-0.5 * y2 / (s * s))
                     weight /= 2.0 * math.pi * s * s
-                    report[SMOOTH_RESPONSE] += _smooth_response(jet6, w[2], V) * weight
+                    response = _smooth_response(jet6, w[2], V) * weight
+                    if w[2] < _SOFT:
+                        response *= w[2] * _mean_inverse(u, v, w[2], fine, channel_at)
+                    report[SMOOTH_RESPONSE] += response
+                    report[SMOOTH_IMBALANCE] += response * (1 - 2 * ((i + j) % 2))
         # P(several minima) = sum over saddles, each counted 1/(saddles at the same w)
         stride = max(1, n_fold // 400)
         if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:
@@ -423,7 +449,7 @@ def expectations_given_target(
         else:
             for k in range(0, n_fold, stride):
                 a, b, _ = slope(origin + fold[k, 0] * fine, origin + fold[k, 1] * fine, channel_at)
-                minima = _extra_minima(a, b, psi, origin, pitch)
+                minima = _count_minima(a, b, psi, origin, pitch)
                 report[SEVERAL_MINIMA] += stride * fold_weight[k] / max(1, minima - 1)
 
 

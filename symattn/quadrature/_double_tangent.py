@@ -331,6 +331,7 @@ def trace(
     origin: float,
     pitch: float,
     mask: Mask,
+    owner: int,
     mask_pitch: float,
     nodes: FloatArray,
     weights: FloatArray,
@@ -339,10 +340,10 @@ def trace(
 ) -> tuple[int, int]:
     """Follow the curve from `start` along `direction` (+1 or -1) times its tangent.
 
-    Nodes are appended from index `count`; the strip between the pairs is marked in `mask`. Stops at
-    a cusp, at a triple point (its three contact points are put into `corner`), or when two panels
-    on end lie out of sight of the disc `sight = (a_mean, b_mean, radius)`. Returned: the new count
-    and how it ended.
+    Nodes are appended from index `count`; the strip between the pairs is marked in `mask` as
+    covered by `owner`. Stops at a cusp, at a triple point (its three contact points are put into
+    `corner`), or when two panels on end lie out of sight of the disc `sight = (a_mean, b_mean,
+    radius)`. Returned: the new count and how it ended.
     """
     n = rule.shape[1]
     z = start.copy()
@@ -364,7 +365,7 @@ def trace(
         if near_cusp and _close_at_cusp(
             z, unit, rule, channel_at, psi, origin, pitch, nodes, weights, count, ahead
         ):
-            fill_panel(mask, origin, mask_pitch, z, nodes, count, count + n, ahead)
+            fill_panel(mask, owner, origin, mask_pitch, z, nodes, count, count + n, ahead)
             return count + n, CUSP
         if step < 1e-4:
             return count, FAILED
@@ -431,7 +432,7 @@ def trace(
         ):  # fmt: skip
             step *= 0.5
             continue
-        fill_panel(mask, origin, mask_pitch, z, nodes, count, count + n, ahead)
+        fill_panel(mask, owner, origin, mask_pitch, z, nodes, count, count + n, ahead)
         count += n
         if at_corner:
             return count, TRIPLE_POINT

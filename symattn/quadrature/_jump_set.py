@@ -25,7 +25,7 @@ from symattn.quadrature._double_tangent import (
     triple_tangent,
 )
 from symattn.quadrature._minima import ChannelAt, hull_contacts, slope
-from symattn.quadrature._raster import fill_triangle
+from symattn.quadrature._raster import DOUBLY, fill_triangle
 
 MOST_NODES = 8000
 MOST_TRIPLE_POINTS = 60
@@ -115,12 +115,13 @@ def find_jump_set(
     nodes: FloatArray,
     weights: FloatArray,
     triangles: FloatArray,
-) -> tuple[int, int, int, float]:
+) -> tuple[int, int, int, float, float]:
     """Cover the fold; fill `nodes`, `weights` (curves) and `triangles`.
 
     `fold` holds the (i, j) of grid nodes with det < 0 in the mask's grid, `fold_weight` the signed
     integral's weight of each. Returned: how many curve nodes, how many triangles, how many seeds
-    were tried, and the weight of the fold that stayed uncovered (all of it if a curve was lost).
+    were tried, the weight of the fold that stayed uncovered (all of it if a curve was lost), and
+    that of what two unconnected pieces cover.
     """
     count = 0
     n_triangles = 0
@@ -148,6 +149,7 @@ def find_jump_set(
             break
         tried[seed] = 1
         seeds += 1
+        owner = min(seeds, DOUBLY - 1)
         n_open = 0
         n_contacts = hull_contacts(
             origin + fold[seed, 0] * mask_pitch,
@@ -181,7 +183,7 @@ def find_jump_set(
                 points, -1, channel_at, triangles, n_triangles, done, open_ends, open_slots, n_open
             )
             fill_triangle(
-                mask, origin, mask_pitch,
+                mask, owner, origin, mask_pitch,
                 points[0], points[1], points[2], points[3], points[4], points[5],
             )  # fmt: skip
             n_triangles += 1
@@ -198,7 +200,7 @@ def find_jump_set(
                     continue
             count, ending = trace(
                 z, direction, longest_step, rule, channel_at, sight, psi, origin, pitch,
-                mask, mask_pitch, nodes, weights, count, points,
+                mask, owner, mask_pitch, nodes, weights, count, points,
             )  # fmt: skip
             if ending == FAILED:
                 failed = True
@@ -217,12 +219,15 @@ def find_jump_set(
                     n_open,
                 )  # fmt: skip
                 fill_triangle(
-                    mask, origin, mask_pitch,
+                    mask, owner, origin, mask_pitch,
                     points[0], points[1], points[2], points[3], points[4], points[5],
                 )  # fmt: skip
                 n_triangles += 1
     uncovered = 0.0
+    doubled = 0.0
     for k in range(n_fold):
         if failed or mask[fold[k, 0], fold[k, 1]] == 0:
             uncovered += fold_weight[k]
-    return count, n_triangles, seeds, uncovered
+        if mask[fold[k, 0], fold[k, 1]] == DOUBLY:
+            doubled += fold_weight[k]
+    return count, n_triangles, seeds, uncovered, doubled

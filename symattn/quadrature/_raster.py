@@ -1,4 +1,8 @@
-"""Which nodes of the x grid the jump set's pieces cover."""
+"""Which nodes of the x grid the jump set's pieces cover, and whether two pieces cover one.
+
+A mask holds 0 where nothing covers, the number of the owner (1 to 254) where one does, and 255
+where owners overlap.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ import math
 from symattn._jit import compiled
 from symattn._typing import FloatArray, Mask
 
+DOUBLY = 255
+
 
 @compiled
 def fill_triangle(
     mask: Mask,
+    owner: int,
     origin: float,
     pitch: float,
     p_u: float,
@@ -20,7 +27,7 @@ def fill_triangle(
     r_u: float,
     r_v: float,
 ) -> None:
-    """Set `mask[i, j]` at the nodes (origin + i pitch, origin + j pitch) in the triangle pqr."""
+    """Mark `mask[i, j]` at the nodes (origin + i pitch, origin + j pitch) in the triangle pqr."""
     area = (q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v)
     if area == 0.0:
         return
@@ -36,17 +43,19 @@ def fill_triangle(
             second = (u * (r_v - p_v) - (r_u - p_u) * v) / area
             third = ((q_u - p_u) * v - u * (q_v - p_v)) / area
             if second >= -1e-9 and third >= -1e-9 and second + third <= 1.0 + 1e-9:
-                mask[i, j] = 1
+                mask[i, j] = owner if mask[i, j] == 0 or mask[i, j] == owner else DOUBLY
 
 
 @compiled
-def _fill_between(mask: Mask, origin: float, pitch: float, y: FloatArray, z: FloatArray) -> None:
+def _fill_between(
+    mask: Mask, owner: int, origin: float, pitch: float, y: FloatArray, z: FloatArray
+) -> None:
     fill_triangle(
-        mask, origin, pitch,
+        mask, owner, origin, pitch,
         y[0] + y[2], y[1] + y[3], y[0] - y[2], y[1] - y[3], z[0] + z[2], z[1] + z[3],
     )  # fmt: skip
     fill_triangle(
-        mask, origin, pitch,
+        mask, owner, origin, pitch,
         y[0] - y[2], y[1] - y[3], z[0] + z[2], z[1] + z[3], z[0] - z[2], z[1] - z[3],
     )  # fmt: skip
 
@@ -54,6 +63,7 @@ def _fill_between(mask: Mask, origin: float, pitch: float, y: FloatArray, z: Flo
 @compiled
 def fill_panel(
     mask: Mask,
+    owner: int,
     origin: float,
     pitch: float,
     start: FloatArray,
@@ -66,7 +76,7 @@ def fill_panel(
 
     A segment is z = (X_u, X_v, D_u, D_v): it runs from X - D to X + D.
     """
-    _fill_between(mask, origin, pitch, start, nodes[first])
+    _fill_between(mask, owner, origin, pitch, start, nodes[first])
     for k in range(first, last - 1):
-        _fill_between(mask, origin, pitch, nodes[k], nodes[k + 1])
-    _fill_between(mask, origin, pitch, nodes[last - 1], end)
+        _fill_between(mask, owner, origin, pitch, nodes[k], nodes[k + 1])
+    _fill_between(mask, owner, origin, pitch, nodes[last - 1], end)

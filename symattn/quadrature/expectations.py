@@ -64,8 +64,8 @@ class Resolution:
         return cls(
             cut_off=cut_off,
             spacing=0.9 * math.sqrt(2.0 * math.pi**2 / -math.log(accuracy)),
-            longest_step=0.2,
-            curve_nodes=math.ceil(3.0 + 0.5 * digits),
+            longest_step=min(0.25, 1.2 / digits),
+            curve_nodes=math.ceil(3.5 + 0.5 * digits),
             segment_nodes=math.ceil(8.0 + digits),
             target_step=10.4 / (3.5 - math.log(accuracy)),
             order=math.ceil(4.0 + 2.0 * digits),
@@ -90,8 +90,10 @@ class Certificate:
     uncovered : float
         Part of `fold` that no piece of the jump set covers: weight of jumps that were missed.
     overcount : float
-        Largest |fold summed over the pieces - fold summed over the grid| relative to `fold`, a
-        crude check (both sums have kinks) that no piece was taken twice.
+        Mean |fold summed over the pieces - fold summed over the grid| relative to `fold`, a crude
+        check: both sums have kinks.
+    doubled : float
+        Part of `fold` that two unconnected pieces of the jump set both cover.
     chord_gap : float
         Least of psi - chord over the jumped region, in units of psi: negative beyond rounding if
         a third minimum undercuts a pair.
@@ -104,6 +106,7 @@ class Certificate:
     fold: float
     uncovered: float
     overcount: float
+    doubled: float
     chord_gap: float
     border: float
 
@@ -118,8 +121,9 @@ class Expectations:
         In the order of the columns of `symattn.quadrature._channel`.
     jump_length : float
         E_{h*} int over the jump set of N(w | h*) |jump of x*| dS.
-    smooth_response : float
-        E|dg/dw|_F^2 without the jumps; NaN unless diagnosed.
+    smooth_response, smooth_response_error : float
+        E|dg/dw|_F^2 without the jumps, and the mean difference of its sums over two halves of the
+        x grid; NaN unless diagnosed.
     jump_probability : float
         Probability that the energy at w has more than one local minimum; NaN unless diagnosed.
     certificate : Certificate
@@ -130,6 +134,7 @@ class Expectations:
     means: FloatArray
     jump_length: float
     smooth_response: float
+    smooth_response_error: float
     jump_probability: float
     certificate: Certificate
     points: int
@@ -141,7 +146,6 @@ def channel_expectations(
     resolution: Resolution,
     *,
     diagnose: bool = False,
-    threads: int | None = None,
 ) -> Expectations:
     """All means over the channel at `overlaps` (q > theta^2/rho, V > 0).
 
@@ -174,7 +178,9 @@ def channel_expectations(
     longest_step = resolution.longest_step * min(1.0, s / 0.15)
     reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * half_width
     half_size = math.ceil((reach + resolution.cut_off * s + 1.5) / _PITCH)
-    workers = threads or os.cpu_count() or 1
+    workers = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     while True:
         if half_size > _LARGEST_TABLE:
             raise ComputationFailed(
@@ -218,6 +224,9 @@ def channel_expectations(
         smooth_response=float(weights @ reports[:, columns.SMOOTH_RESPONSE])
         if diagnose
         else math.nan,
+        smooth_response_error=float(weights @ np.abs(reports[:, columns.SMOOTH_IMBALANCE]))
+        if diagnose
+        else math.nan,
         jump_probability=float(weights @ reports[:, columns.SEVERAL_MINIMA])
         if diagnose
         else math.nan,
@@ -227,6 +236,7 @@ def channel_expectations(
             fold=fold,
             uncovered=float(weights @ reports[:, columns.UNCOVERED]),
             overcount=float(weights @ reports[:, columns.FOLD_MISMATCH]) / fold if fold else 0.0,
+            doubled=float(weights @ reports[:, columns.DOUBLED]),
             chord_gap=float(reports[:, columns.CHORD_GAP].min()),
             border=border,
         ),
