@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 import re
 import tempfile
 from pathlib import Path
@@ -24,6 +23,8 @@ def number(text: str) -> float | str:
 
     What a double cannot hold stays text too, so that the message shows it as it was typed.
     """
+    if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+        return float(text)
     if not _NUMBER.fullmatch(text):
         return text
     value = float(text)
