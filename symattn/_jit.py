@@ -2,18 +2,59 @@
 
 Scalar float64 code, cached on disk beside the source (or, when that place is read-only, in numba's
 user cache), free of the interpreter lock so that threads run it side by side, with IEEE division.
+
+numba compiles what a function calls into it, but asks only the function's own file whether a cached
+version is out of date. So the name under which a function is cached carries a digest of the other
+files that it takes compiled functions from: a changed kernel is another name, for every function
+that reaches it, and processes that run different versions do not meet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.extending import is_jitted
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def compiled(function: _F) -> _F:
     """Compile `function` with numba on its first call."""
-    return njit(cache=True, error_model="numpy", nogil=True)(function)  # type: ignore[no-any-return]
+    name = function.__qualname__
+    # numba takes the name of the cache file from here, once, in the decorator.
+    function.__qualname__ = f"{name}-{_digest_of_callees(function)}"
+    try:
+        dispatcher: Any = njit(cache=True, error_model="numpy", nogil=True)(function)
+    finally:
+        function.__qualname__ = name
+    dispatcher.__qualname__ = name
+    return dispatcher
+
+
+def _digest_of_callees(function: Callable[..., Any]) -> str:
+    """Digest of the files that the compiled functions which `function` can reach stand in.
+
+    Its own file is left out: numba looks after that one.
+    """
+    own = function.__code__.co_filename
+    files = {own}
+    _add_callees(function.__globals__, files)
+    return sha256(b"".join(_digest(path) for path in sorted(files - {own}))).hexdigest()[:16]
+
+
+def _add_callees(names: Mapping[str, Any], files: set[str]) -> None:
+    """Add the files of the compiled functions among `names`, and of what those can reach."""
+    for value in list(names.values()):
+        if is_jitted(value) and value.py_func.__code__.co_filename not in files:
+            files.add(value.py_func.__code__.co_filename)
+            _add_callees(value.py_func.__globals__, files)
+
+
+@lru_cache
+def _digest(path: str) -> bytes:
+    return sha256(Path(path).read_bytes()).digest()
