@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sympy as sp
-from mpmath import matrix, mp, mpf
+from mpmath import matrix, mpf
 
-from symattn.symbolic import attention, definition
+from symattn.symbolic import attention, definition, law
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import Values, agree, at_random, filled, flat
 from symattn.symbolic.coordinates import Coordinates, coordinates
@@ -27,7 +27,7 @@ def chapter(size: Size) -> Chapter:
 
 def _law(c: Coordinates) -> Step:
     p = c.order_parameters
-    mean = c.rotated(p.overlaps.m) + c.h * p.regression.T
+    mean = law.field_mean(c)
     covariance = p.conditional_covariance
     names = [formula(name) for name in c.w_mean]
     names += [formula(name) for name in y.entries(c.covariance)]
@@ -40,16 +40,16 @@ def _law(c: Coordinates) -> Step:
         h = tokens(c, [values[x] for x in c.h])
         rows = []
         for token in range(c.size.length):
-            joint = _joint_covariance(
+            joint = definition.joint_covariance(
                 filled(p.rho, values),
                 filled(p.overlaps.theta, values),
                 filled(p.overlaps.q, values),
             )
             centre = matrix([*([0] * h.cols), *flat(means[token, :])])
-            law = definition.conditional_law(joint, centre, h[token, :].T)
-            rows.append(flat(law[0]))
+            conditional = definition.conditional_law(joint, centre, h[token, :].T)
+            rows.append(flat(conditional[0]))
         in_coordinates = filled(c.rotated(sp.eye(c.size.length)), {}) * matrix(rows)
-        spread = law[1]
+        spread = conditional[1]
         pairs = [(i, j) for i in range(spread.rows) for j in range(i, spread.cols)]
         return [*flat(in_coordinates), *(spread[pair] for pair in pairs)]
 
@@ -76,14 +76,6 @@ def _law(c: Coordinates) -> Step:
         ),
         postulate=True,
     )
-
-
-def _joint_covariance(rho: matrix, theta: matrix, q: matrix) -> matrix:
-    t, r = rho.rows, q.rows
-    joint = mp.zeros(t + r, t + r)
-    joint[:t, :t], joint[t:, t:] = rho, q
-    joint[t:, :t], joint[:t, t:] = theta, theta.T
-    return joint
 
 
 def _student(c: Coordinates) -> Step:

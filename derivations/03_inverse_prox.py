@@ -36,7 +36,7 @@ def chapter(size: Size) -> Chapter:
         r"The prox $w \mapsto x^\star$ needs a minimisation and may jump; its inverse is explicit "
         "and smooth. Where no critical point but the global minimum carries weight, means over $w$ "
         "are integrals over $x$ with the determinant below.",
-        (_map(c), _determinant(c), _envelope(c)),
+        (_map(c), _determinant(c), _at_prox(c), _envelope(c)),
     )
 
 
@@ -99,6 +99,30 @@ def _determinant(c: Coordinates) -> Step:
             r"numerical determinant of the energy's Hessian by differences, times $\det V$ for "
             "each token, to 40 digits.",
             test,
+        ),
+    )
+
+
+def _at_prox(c: Coordinates) -> Step:
+    V = c.order_parameters.overlaps.V
+
+    def case(seed: int) -> Case:
+        point = ChannelPoint(c, seed)
+        values = {**point.values, **sample(tuple(c.g), seed)}
+        moved = [values[g] for g in c.g]
+        w = matrix(point.x) - matrix(flat(_rows(moved, point.V.rows) * point.V))
+        return values, [point.energy(point.x, list(w))]
+
+    return Step(
+        key="envelope_value",
+        title="The envelope at the prox",
+        statement=r"With $g = V^{-1}(x^\star - w)$ and the loss at the prox:",
+        equations=(Equation("M", channel.envelope_at_prox(c.g, V, y.loss)),),
+        reason=r"$x^\star - w = V g$ in the energy.",
+        check=Check(
+            "the energy of the tokens, with the loss by definition, at $x$ and $w = x - V g$, to "
+            "40 digits.",
+            lambda formulas: agree(formulas, case),
         ),
     )
 

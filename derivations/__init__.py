@@ -6,6 +6,7 @@ checks. `derivation.md` is what `symattn derive` renders from them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from importlib import import_module
 
 from symattn.symbolic.derivation import Derivation
@@ -20,10 +21,13 @@ SCRIPTS = (
     "06_ridge",
     "07_losses",
     "08_symmetries",
+    "09_jacobian",
 )
 
 
+@lru_cache(maxsize=8)
 def derivation(size: Size) -> Derivation:
-    """All chapters for a size."""
+    """All chapters that there are for a size."""
     scripts = (import_module(f"derivations.{name}") for name in SCRIPTS)
-    return Derivation(size, tuple(script.chapter(size) for script in scripts))
+    chapters = (script.chapter(size) for script in scripts)
+    return Derivation(size, tuple(chapter for chapter in chapters if chapter.steps))

@@ -129,5 +129,13 @@ def energy(deviation: sp.MatrixBase, precision: sp.MatrixBase, loss: sp.Expr) ->
     return sp.factor_terms((deviation * precision * deviation.T).trace()) / 2 + loss
 
 
+def envelope_at_prox(g: sp.MatrixBase, susceptibility: sp.MatrixBase, loss: sp.Expr) -> sp.Expr:
+    """loss + sum_l g_l^T V g_l/2: the energy at the prox, where x* - w = g V.
+
+    g: one row a token; loss: the loss at the prox.
+    """
+    return sp.factor_terms((g * susceptibility * g.T).trace()) / 2 + loss
+
+
 def _without(columns: tuple[int, ...], place: int) -> tuple[int, ...]:
     return columns[:place] + columns[place + 1 :]

@@ -68,13 +68,19 @@ def agree(
     with mp.workdps(DIGITS):
         evaluate = numeric(formulas)
         for number in range(points):
-            values, expected = case(SEED + number)
+            values, expected = _computed(case, SEED + number)
             pairs = zip(evaluate(values), expected, strict=True)
             worst = max([worst, *(abs(x - y) / (1 + abs(y)) for x, y in pairs)])
     return Outcome(
         bool(worst < mpf(10) ** -AGREEMENT),
         f"largest difference {mp.nstr(worst, 2)} at {points} points",
     )
+
+
+@lru_cache(maxsize=256)
+def _computed(case: Callable[[int], Case], seed: int) -> Case:
+    """What a case gives, once: several formulas may be put to it."""
+    return case(seed)
 
 
 def at_random(
@@ -119,9 +125,15 @@ def curvatures(function: Callable[..., Any], point: Sequence[mpf]) -> list[Any]:
     return [mp.diff(function, tuple(point), order) for order in orders]
 
 
-def gaussian_nodes(dimension: int) -> Iterator[tuple[mpf, list[mpf]]]:
-    """Weights and nodes of independent standard normals; exact for polynomials of degree 5."""
-    line = [(mpf(2) / 3, mpf(0)), (mpf(1) / 6, mp.sqrt(3)), (mpf(1) / 6, -mp.sqrt(3))]
+def gaussian_nodes(dimension: int, *, degree: int = 5) -> Iterator[tuple[mpf, list[mpf]]]:
+    """Weights and nodes of independent standard normals, exact for polynomials of degree 5 or 9."""
+    if degree == 5:
+        line = [(mpf(2) / 3, mpf(0))] + [(mpf(1) / 6, sign * mp.sqrt(3)) for sign in (1, -1)]
+    else:
+        line = [(mpf(8) / 15, mpf(0))]
+        for root in (mp.sqrt(10), -mp.sqrt(10)):
+            weight, node = (7 - 2 * root) / 60, mp.sqrt(5 + root)
+            line += [(weight, node), (weight, -node)]
     for choice in product(line, repeat=dimension):
         weight = mp.fprod(w for w, _ in choice)
         yield weight, [node for _, node in choice]

@@ -100,5 +100,20 @@ def conditional_law(joint: matrix, mean: matrix, observed: matrix) -> tuple[matr
     return mean[known:, :] - covariance * coupling * (observed - mean[:known, :]), covariance
 
 
+def joint_covariance(rho: matrix, theta: matrix, q: matrix) -> matrix:
+    """The covariance of (h*_l, w_l) at a token, from the overlaps."""
+    t, r = rho.rows, q.rows
+    joint = mp.zeros(t + r, t + r)
+    joint[:t, :t], joint[t:, t:] = rho, q
+    joint[t:, :t], joint[:t, t:] = theta, theta.T
+    return joint
+
+
+def log_normal_density(deviation: matrix, covariance: matrix) -> mpf:
+    """ln of the normal density at a distance from its mean, a column."""
+    exponent = (deviation.T * covariance**-1 * deviation)[0]
+    return -(exponent + mp.log(mp.det(2 * mp.pi * covariance))) / 2
+
+
 def _dot(x: matrix, row: int, column: int) -> mpf:
     return mp.fsum(x[row, k] * x[column, k] for k in range(x.cols))

@@ -33,6 +33,7 @@ DEFINITIONS = (
     (r"$\rho$", r"$Q^{\star\top}\Sigma Q^\star/d = \sigma^2 I$"),
     (r"$m_l$", r"positional overlaps $p_l\cdot Q/\sqrt d$"),
     (r"$V$", "response: rescaled susceptibility of the trained student"),
+    (r"$N$", r"the normal density of $w$ given $h^\star$"),
     (r"$\hat q$, $\hat m_l$, $\hat V$, $\hat\theta$", "conjugates of the overlaps"),
     (r"$G_{lk}$", r"$p_l\cdot p_k$, products of the positional encodings"),
     (r"$\varsigma(z)$", "$1/(1+e^{-z})$, the logistic function"),

@@ -20,6 +20,11 @@ NAMES: Mapping[str, str] = {
     "b_mean": r"\bar b",
     "loss": r"\ell",
     "envelope": r"\mathbb{E}[M]",
+    "det": r"\Delta",
+    "response": r"\mathcal{R}",
+    "jump_g2": r"[\,|g|^2\,]",
+    "jump_x": r"|[x]|",
+    "jump_response": "j",
     "loss_at_prox": r"\mathbb{E}[\ell(x^\star)]",
     "e_g2": r"\mathbb{E}|g|^2",
     "e_gm": r"\mathbb{E}[g_1-g_2]",
@@ -47,6 +52,8 @@ BASES: Mapping[str, str] = {
     "z": "z",
     "r": "R",
     "minor": r"\Delta",
+    "kappa": r"\kappa",
+    "score": r"\ln N",
     "slope": "S'",
     "bend": "S''",
     "source": "B",
@@ -65,9 +72,13 @@ def name(symbol: sp.Symbol) -> str:
         return NAMES[text]
     if text in BASES and text not in ("a", "s", "t", "d", "l", "r"):
         return BASES[text]
+    slope = re.fullmatch(r"(.+)_by_(.+)|(score)_(.+)", text)
+    if slope:
+        of, by = (x for x in slope.groups() if x)
+        return rf"\frac{{\partial {name(sp.Symbol(of))}}}{{\partial {name(sp.Symbol(by))}}}"
     derivative = re.fullmatch(r"([a-z]+)(\d*)_([uv]+)", text)
-    if derivative and derivative[1] == "l":
-        return rf"\ell_{{{derivative[3]}}}"
+    if derivative and derivative[1] in ("l", "kappa"):
+        return rf"{BASES[derivative[1]]}_{{{derivative[3]}}}"
     if derivative and derivative[2]:
         return rf"{BASES[derivative[1]]}_{{{derivative[2]},{derivative[3]}}}"
     second = re.fullmatch(r"dd_(\d)_(\d)(\d)", text)
@@ -87,7 +98,7 @@ def formula(expression: sp.Expr) -> str:
     scalar = sp.Symbol("D", positive=True)
     shown = expression.xreplace({sp.Symbol("resolvent", real=True): 1 / scalar})
     names = {symbol: name(symbol) for symbol in shown.free_symbols}
-    return _Printer({"symbol_names": names}).doprint(shown)
+    return _Printer({"symbol_names": names, "ln_notation": True}).doprint(shown)
 
 
 class _Printer(LatexPrinter):

@@ -189,6 +189,66 @@ class OverlapPoint:
         return flat(mp.lu_solve(system, -at_zero))
 
 
+class LawPoint:
+    """Random overlaps q, m, theta of two tokens with an h* and a w, and the law of w given h*.
+
+    values holds them, the mean of w and its standard deviation.
+    """
+
+    def __init__(self, c: Coordinates, seed: int) -> None:
+        p = c.order_parameters
+        (self.q,), (self.theta,) = (y.entries(x) for x in (p.overlaps.q, p.overlaps.theta))
+        (self.m,) = y.entries(p.overlaps.m)
+        values = sample((self.q, self.m, self.theta, *c.h, *c.w, y.sigma, y.s), seed)
+        values[self.q] = values[self.theta] ** 2 / values[y.sigma] ** 2 + values[y.s] ** 2
+        self.coordinates = c
+        self.values: Point = values
+        means, _ = self.law(*self.overlaps)
+        values.update(zip(c.w_mean, flat(self._rotation * means), strict=True))
+
+    @property
+    def overlaps(self) -> list[mpf]:
+        """The values of q, m and theta."""
+        return [self.values[x] for x in (self.q, self.m, self.theta)]
+
+    @property
+    def _rotation(self) -> matrix:
+        return filled(self.coordinates.rotated(sp.eye(self.coordinates.size.length)), {})
+
+    def law(self, q: mpf, m: mpf, theta: mpf) -> tuple[matrix, matrix]:
+        """Mean by token and covariance of w given h*, by conditioning."""
+        c = self.coordinates
+        p = c.order_parameters
+        values = {**self.values, self.q: q, self.m: m, self.theta: theta}
+        joint = definition.joint_covariance(
+            *(filled(x, values) for x in (p.rho, p.overlaps.theta, p.overlaps.q))
+        )
+        h = tokens(c, [values[x] for x in c.h])
+        centres = filled(p.overlaps.m, values)
+        laws = [
+            definition.conditional_law(joint, matrix([0, centres[k, 0]]), matrix([h[k, 0]]))
+            for k in range(c.size.length)
+        ]
+        return matrix([mean[0] for mean, _ in laws]), laws[0][1]
+
+    def log_densities(self, places: Sequence[Sequence[mpf]]) -> Callable[..., matrix]:
+        """ln N at several w in rotated coordinates, as a function of q, m and theta."""
+        fields = [tokens(self.coordinates, w) for w in places]
+
+        def values(*overlaps: mpf) -> matrix:
+            means, covariance = self.law(*overlaps)
+            by_token = [
+                [
+                    definition.log_normal_density(matrix([x]), covariance)
+                    for x in flat(field - means)
+                ]
+                for field in fields
+            ]
+            return matrix([mp.fsum(parts) for parts in by_token])
+
+        return values
+
+
 def linear_channel(c: Coordinates, seed: int) -> tuple[LinearChannel, Point]:
     """A random quadratic channel, and values for alpha, lambda, sigma and the Gram matrix."""
     source = random.Random(seed)

@@ -11,11 +11,26 @@ import sympy as sp
 alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
 omega = sp.Symbol("omega", real=True)
 
+# Of w given h*: s^-2, |w - mean|^2, and the components of w - mean.
+precision = sp.Symbol("precision", positive=True)
+distance2 = sp.Symbol("distance2", real=True)
+deviation = sp.symbols("y_a y_b", real=True)
+
 # Two tokens in rotated coordinates: (u, v) of the field x, (a, b) of w, (u_star, v_star) of h*.
 u, v, a, b, u_star, v_star = sp.symbols("u v a b u_star v_star", real=True)
 a_mean, b_mean, g_u, g_v = sp.symbols("a_mean b_mean g_u g_v", real=True)
 l_u, l_v, l_uu, l_uv, l_vv = sp.symbols("l_u l_v l_uu l_uv l_vv", real=True)
+kappa_uu, kappa_uv, kappa_vv = sp.symbols("kappa_uu kappa_uv kappa_vv", real=True)
 s11, s22, t11, t22, a11, a22 = sp.symbols("s11 s22 t11 t22 a11 a22", real=True)
+
+# The two sides of a jump of the prox are X - D and X + D.
+middle = sp.symbols("X_u X_v", real=True)
+half = sp.symbols("D_u D_v", real=True)
+jump_g2, jump_response = sp.symbols("jump_g2 jump_response", real=True)
+jump_x = sp.Symbol("jump_x", positive=True)
+
+# -(d E|g|^2/dV)/2
+response = sp.Symbol("response", real=True)
 
 loss, envelope, loss_at_prox = sp.symbols("loss envelope loss_at_prox", real=True)
 z = sp.Symbol("z", real=True)
