@@ -5,7 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symattn.kernels.function import Kernel, Statement
-from symattn.symbolic import channel, losses
+from symattn.symbolic import channel, jacobian, losses
 from symattn.symbolic import hats as channel_side
 from symattn.symbolic import ridge as ridge_side
 from symattn.symbolic import symbols as y
@@ -64,6 +64,19 @@ DIRECT_DOC = """Training loss eps_t = alpha E[loss at the prox] + lam Tr q/(2 si
 Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
 """
 
+HATS_JACOBIAN_DOC = """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta), one row after the other.
+
+mean_by_overlap: derivative of a mean by an overlap, itself the mean of what `slope_integrands`
+returns; response: -(d E|g|^2/dV)/2. All other derivatives follow, since the hats are the
+gradient of alpha E[M]: q_hat = -2 alpha dE[M]/dV, m_hat = -alpha dE[M]/dm,
+V_hat = 2 alpha dE[M]/dq, theta_hat = -alpha dE[M]/dtheta.
+"""
+
+DIRECT_GRADIENT_DOC = """Derivatives of `train_loss_direct` by q, m, V and theta.
+
+E[loss(x*)] = E[M] - V E|g|^2/2; mean_by_overlap and response as in `hats_jacobian`.
+"""
+
 TRAIN_LOSS = sp.Symbol("train_loss", real=True)
 
 
@@ -71,7 +84,7 @@ def kernels(p: OrderParameters, *, two_tokens: bool) -> list[Kernel]:
     """The kernels of the order parameters.
 
     two_tokens says that one overlap m stands for both tokens: the docstrings are then written for
-    scalars, and the Jacobian of the ridge side is among the kernels.
+    scalars, and the derivatives of both sides are among the kernels.
     """
     gram = y.entries(p.gram)
     hats = p.hats.symbols
@@ -83,7 +96,7 @@ def kernels(p: OrderParameters, *, two_tokens: bool) -> list[Kernel]:
         tuple(updates.items()),
         RIDGE_DOC if two_tokens else MATRIX_RIDGE_DOC,
     )
-    jacobian = Kernel(
+    ridge_jacobian = Kernel(
         "ridge_jacobian",
         (*hats, y.lam, y.sigma),
         ridge.steps,
@@ -102,7 +115,7 @@ def kernels(p: OrderParameters, *, two_tokens: bool) -> list[Kernel]:
     )
     return [
         ridge,
-        *([jacobian] if two_tokens else []),
+        *([ridge_jacobian] if two_tokens else []),
         Kernel(
             "hats",
             (y.alpha, *p.means.symbols, *y.entries(p.overlaps.theta), y.sigma),
@@ -123,6 +136,37 @@ def kernels(p: OrderParameters, *, two_tokens: bool) -> list[Kernel]:
             (),
             ((TRAIN_LOSS, losses.train_loss_direct(p)),),
             DIRECT_DOC,
+        ),
+        *(_slopes(p) if two_tokens else []),
+    ]
+
+
+def _slopes(p: OrderParameters) -> list[Kernel]:
+    """Derivatives of the hats and of the direct form of the training loss by the overlaps."""
+    slopes = [jacobian.slope_symbol(*pair) for pair in jacobian.slopes_taken(p)]
+    gradient = jacobian.train_loss_direct_gradient(p)
+    inside = set().union(*(value.free_symbols for value in gradient.values()))
+    needed = [x for x in (*slopes, y.response) if x in inside]
+    return [
+        Kernel(
+            "hats_jacobian",
+            (y.alpha, *y.entries(p.hats.V), *slopes, y.response, p.overlaps.theta[0], y.sigma),
+            (),
+            tuple(
+                (jacobian.slope_symbol(hat, overlap), value)
+                for (hat, overlap), value in jacobian.hats_jacobian(p).items()
+            ),
+            HATS_JACOBIAN_DOC,
+        ),
+        Kernel(
+            "train_loss_direct_gradient",
+            (y.alpha, *p.hats.symbols, *needed, p.overlaps.V[0], y.lam, y.sigma),
+            (),
+            tuple(
+                (jacobian.slope_symbol(TRAIN_LOSS, overlap), value)
+                for overlap, value in gradient.items()
+            ),
+            DIRECT_GRADIENT_DOC,
         ),
     ]
 

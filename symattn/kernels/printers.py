@@ -26,6 +26,7 @@ class BackEnd(StrPrinter):
     name: prefix of the module's file name.
     scalar: the annotation of an argument.
     exponential: the name of exp.
+    pi: the name of pi.
     imports: what a module imports, each with the text whose use calls for it; an empty line
         separates the standard library.
     logistic: the source of the logistic function.
@@ -35,6 +36,7 @@ class BackEnd(StrPrinter):
     name = ""
     scalar = ""
     exponential = ""
+    pi = ""
     imports: tuple[tuple[str, str], ...] = ()
     logistic = ""
     decorator = ""
@@ -110,6 +112,9 @@ class BackEnd(StrPrinter):
 
     def _print_Float(self, expr: sp.Float) -> str:
         raise ValueError(f"the rounded constant {expr} has no place in a kernel")
+
+    def _print_Pi(self, expr: sp.Expr) -> str:
+        return self.pi
 
     def _print_logistic(self, expr: sp.Function) -> str:
         return f"logistic({self._print(expr.args[0])})"
@@ -237,6 +242,7 @@ class Numba(BackEnd):
     name = "numba"
     scalar = "float"
     exponential = "math.exp"
+    pi = "math.pi"
     imports = (("math.", "import math\n\n"), ("njit", "from numba import njit\n"))
     logistic = '''@njit(cache=True, error_model="numpy", nogil=True)
 def logistic(z: float) -> float:
@@ -261,6 +267,7 @@ class Torch(BackEnd):
     name = "torch"
     scalar = "Tensor"
     exponential = "torch.exp"
+    pi = "math.pi"
     imports = (
         ("reduce(", "from functools import reduce\n\n"),
         ("math.", "import math\n\n"),
@@ -294,6 +301,7 @@ class Mpmath(BackEnd):
     name = "mpmath"
     scalar = "mpf"
     exponential = "mp.exp"
+    pi = "mp.pi"
     imports = (("mp", "from mpmath import mp, mpf\n"),)
     logistic = '''def logistic(z: mpf) -> mpf:
     """1/(1 + exp(-z))."""

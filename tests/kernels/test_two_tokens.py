@@ -1,6 +1,7 @@
 """The committed kernels, against the definition of the model and against their expressions."""
 
 import ast
+import math
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -26,21 +27,39 @@ EXPECTED_ARGUMENTS = {
     "energy": "u v a b loss V",
     "hat_integrands": "g_u g_v a b a_mean b_mean s u_star v_star",
     "test_loss": "s11 s22 t11 t22 sigma",
+    "field_law": "q m theta u_star v_star sigma",
+    "density": "a b a_mean b_mean s",
+    "scores": "a b a_mean b_mean s u_star v_star theta sigma",
+    "slope_integrands": "e_g2 e_gm e_div e_gh score_q score_m score_theta s",
+    "envelope": "g_u g_v loss V",
+    "envelope_curvature": "l_uu l_uv l_vv V",
+    "response": "l_u l_v l_uu l_uv l_vv V",
+    "jump": "X_u X_v D_u D_v a b V",
     "ridge": "q_hat m_hat V_hat theta_hat lam sigma",
     "ridge_jacobian": "q_hat m_hat V_hat theta_hat lam sigma",
     "hats": "alpha e_g2 e_gm e_div e_gh theta sigma",
     "train_loss_extremal": ("alpha envelope q m V theta q_hat m_hat V_hat theta_hat lam sigma"),
     "train_loss_direct": "alpha loss_at_prox q lam sigma",
+    "hats_jacobian": (
+        "alpha V_hat e_g2_by_q e_g2_by_m e_g2_by_theta e_gm_by_q e_gm_by_m e_gm_by_theta e_gh_by_q "
+        "e_gh_by_theta e_div_by_q response theta sigma"
+    ),
+    "train_loss_direct_gradient": (
+        "alpha q_hat m_hat V_hat theta_hat e_g2_by_q e_g2_by_m e_g2_by_theta response V lam sigma"
+    ),
 }
 
 
 def rational_point(kernel, seed):
     """Exact random arguments; decimals would round differently in each back end."""
     source = random.Random(f"{kernel.name} {seed}")
-    return [
-        Fraction(source.randint(100 if symbol.is_positive else -1500, 1500), 1024)
+    point = {
+        symbol.name: Fraction(source.randint(100 if symbol.is_positive else -1500, 1500), 1024)
         for symbol in kernel.arguments
-    ]
+    }
+    if kernel.name == "field_law":
+        point["q"] = abs(point["q"]) + math.ceil((point["theta"] / point["sigma"]) ** 2)
+    return list(point.values())
 
 
 def exact_values(kernel, point):

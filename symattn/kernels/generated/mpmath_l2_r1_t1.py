@@ -194,6 +194,167 @@ def test_loss(s11: mpf, s22: mpf, t11: mpf, t22: mpf, sigma: mpf) -> mpf:
     return sigma**2 * ((t11 - s11) ** 2 + (t22 - s22) ** 2)
 
 
+def field_law(
+    q: mpf, m: mpf, theta: mpf, u_star: mpf, v_star: mpf, sigma: mpf
+) -> tuple[mpf, mpf, mpf]:
+    """Mean (a, b) of w given h*, and its standard deviation s per component.
+
+    a_mean = sqrt(2) m + theta u_star/rho,  b_mean = theta v_star/rho,  s^2 = q - theta^2/rho,
+    rho = sigma^2. u_star, v_star: rotated components of h*.
+    """
+    q, m, theta, u_star, v_star, sigma = map(mp.convert, (q, m, theta, u_star, v_star, sigma))
+    c0 = 1 / sigma**2
+    c1 = c0 * theta
+    a_mean = c1 * u_star + mp.sqrt(2) * m
+    b_mean = c1 * v_star
+    s = mp.sqrt(q - c0 * theta**2)
+    return a_mean, b_mean, s
+
+
+def density(a: mpf, b: mpf, a_mean: mpf, b_mean: mpf, s: mpf) -> mpf:
+    """N(w): the normal density of w = (a, b) given h*, in the plane."""
+    a, b, a_mean, b_mean, s = map(mp.convert, (a, b, a_mean, b_mean, s))
+    y_a = a - a_mean
+    y_b = b - b_mean
+    distance2 = y_a**2 + y_b**2
+    precision = 1 / s**2
+    return precision * mp.exp(-distance2 * precision / 2) / (2 * mp.pi)
+
+
+def scores(
+    a: mpf,
+    b: mpf,
+    a_mean: mpf,
+    b_mean: mpf,
+    s: mpf,
+    u_star: mpf,
+    v_star: mpf,
+    theta: mpf,
+    sigma: mpf,
+) -> tuple[mpf, mpf, mpf]:
+    """Derivatives of ln N(w) by q, m and theta at fixed w = (a, b).
+
+    a_mean, b_mean, s: as from `field_law`; rho = sigma^2.
+    """
+    a = mp.convert(a)
+    b = mp.convert(b)
+    a_mean = mp.convert(a_mean)
+    b_mean = mp.convert(b_mean)
+    s = mp.convert(s)
+    u_star = mp.convert(u_star)
+    v_star = mp.convert(v_star)
+    theta = mp.convert(theta)
+    sigma = mp.convert(sigma)
+    y_a = a - a_mean
+    y_b = b - b_mean
+    distance2 = y_a**2 + y_b**2
+    precision = 1 / s**2
+    score_q = precision * (distance2 * precision - 2) / 2
+    c0 = precision * y_a
+    score_m = mp.sqrt(2) * c0
+    score_theta = (c0 * u_star + precision * v_star * y_b - 2 * score_q * theta) / sigma**2
+    return score_q, score_m, score_theta
+
+
+def slope_integrands(
+    e_g2: mpf,
+    e_gm: mpf,
+    e_div: mpf,
+    e_gh: mpf,
+    score_q: mpf,
+    score_m: mpf,
+    score_theta: mpf,
+    s: mpf,
+) -> tuple[mpf, ...]:
+    """Integrands of the derivatives of means by overlaps.
+
+    The first four arguments are what `hat_integrands` returns, the next three what `scores` does.
+    The derivative of E f is E[f dlnN], for Stein's form of div_w g with that of its s added.
+    Returned: derivatives of E|g|^2 by q, m, theta, of E[g_1 - g_2] by q, m, theta, of E[g.h*] by
+    q, theta, and of E[div_w g] by q.
+    """
+    e_g2 = mp.convert(e_g2)
+    e_gm = mp.convert(e_gm)
+    e_div = mp.convert(e_div)
+    e_gh = mp.convert(e_gh)
+    score_q = mp.convert(score_q)
+    score_m = mp.convert(score_m)
+    score_theta = mp.convert(score_theta)
+    s = mp.convert(s)
+    precision = 1 / s**2
+    e_g2_by_q = e_g2 * score_q
+    e_g2_by_m = e_g2 * score_m
+    e_g2_by_theta = e_g2 * score_theta
+    e_gm_by_q = e_gm * score_q
+    e_gm_by_m = e_gm * score_m
+    e_gm_by_theta = e_gm * score_theta
+    e_gh_by_q = e_gh * score_q
+    e_gh_by_theta = e_gh * score_theta
+    e_div_by_q = e_div * (score_q - precision)
+    return (
+        e_g2_by_q,
+        e_g2_by_m,
+        e_g2_by_theta,
+        e_gm_by_q,
+        e_gm_by_m,
+        e_gm_by_theta,
+        e_gh_by_q,
+        e_gh_by_theta,
+        e_div_by_q,
+    )
+
+
+def envelope(g_u: mpf, g_v: mpf, loss: mpf, V: mpf) -> mpf:
+    """The Moreau envelope M = loss + V |g|^2/2 at the prox; loss: the loss there."""
+    g_u, g_v, loss, V = map(mp.convert, (g_u, g_v, loss, V))
+    return V * (g_u**2 + g_v**2) / 2 + loss
+
+
+def envelope_curvature(l_uu: mpf, l_uv: mpf, l_vv: mpf, V: mpf) -> tuple[mpf, mpf, mpf]:
+    """det(I + V H), Tr K and |K|_F^2 with K = H (I + V H)^-1 = -dg/dw.
+
+    K is the Hessian of the envelope in w, H that of the loss at the prox, with entries l_uu, l_uv,
+    l_vv. kappa: K times the determinant.
+    """
+    l_uu, l_uv, l_vv, V = map(mp.convert, (l_uu, l_uv, l_vv, V))
+    c0 = l_uv**2
+    c1 = V * (l_uu * l_vv - c0)
+    kappa_uu = c1 + l_uu
+    kappa_uv = l_uv
+    kappa_vv = c1 + l_vv
+    det = (V * l_uu + 1) * (V * l_vv + 1) - V**2 * c0
+    trace_k = (kappa_uu + kappa_vv) / det
+    square_k = (kappa_uu**2 + 2 * kappa_uv**2 + kappa_vv**2) / det**2
+    return det, trace_k, square_k
+
+
+def response(l_u: mpf, l_v: mpf, l_uu: mpf, l_uv: mpf, l_vv: mpf, V: mpf) -> mpf:
+    """det(I + V H) g^T K g = -det(I + V H) (d|g|^2/dV)/2 at fixed w.
+
+    K as in `envelope_curvature`; l_u, l_v: the gradient of the loss at the prox, which is -g.
+    """
+    l_u, l_v, l_uu, l_uv, l_vv, V = map(mp.convert, (l_u, l_v, l_uu, l_uv, l_vv, V))
+    c0 = V * (l_uu * l_vv - l_uv**2)
+    kappa_uu = c0 + l_uu
+    kappa_uv = l_uv
+    kappa_vv = c0 + l_vv
+    return kappa_uu * l_u**2 + 2 * kappa_uv * l_u * l_v + kappa_vv * l_v**2
+
+
+def jump(X_u: mpf, X_v: mpf, D_u: mpf, D_v: mpf, a: mpf, b: mpf, V: mpf) -> tuple[mpf, mpf]:
+    """Length of a jump of the prox at w = (a, b), and what it adds to the response.
+
+    The prox jumps between X - D and X + D. Returned: 2 |D|, and for each unit of N(w) dS along the
+    curve of jumps the part of -(d E|g|^2/dV)/2 that comes from the curve's motion with V:
+    -V (jump of |g|^2)^2/(4 |jump of x|).
+    """
+    X_u, X_v, D_u, D_v, a, b, V = map(mp.convert, (X_u, X_v, D_u, D_v, a, b, V))
+    jump_g2 = 4 * (D_u * (X_u - a) + D_v * (X_v - b)) / V**2
+    jump_x = 2 * mp.sqrt(D_u**2 + D_v**2)
+    jump_response = -V * jump_g2**2 / (4 * jump_x)
+    return jump_x, jump_response
+
+
 def ridge(
     q_hat: mpf, m_hat: mpf, V_hat: mpf, theta_hat: mpf, lam: mpf, sigma: mpf
 ) -> tuple[mpf, mpf, mpf, mpf]:
@@ -351,3 +512,117 @@ def train_loss_direct(alpha: mpf, loss_at_prox: mpf, q: mpf, lam: mpf, sigma: mp
     """
     alpha, loss_at_prox, q, lam, sigma = map(mp.convert, (alpha, loss_at_prox, q, lam, sigma))
     return alpha * loss_at_prox + lam * q / (2 * sigma**2)
+
+
+def hats_jacobian(
+    alpha: mpf,
+    V_hat: mpf,
+    e_g2_by_q: mpf,
+    e_g2_by_m: mpf,
+    e_g2_by_theta: mpf,
+    e_gm_by_q: mpf,
+    e_gm_by_m: mpf,
+    e_gm_by_theta: mpf,
+    e_gh_by_q: mpf,
+    e_gh_by_theta: mpf,
+    e_div_by_q: mpf,
+    response: mpf,
+    theta: mpf,
+    sigma: mpf,
+) -> tuple[mpf, ...]:
+    """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta), one row after the other.
+
+    mean_by_overlap: derivative of a mean by an overlap, itself the mean of what `slope_integrands`
+    returns; response: -(d E|g|^2/dV)/2. All other derivatives follow, since the hats are the
+    gradient of alpha E[M]: q_hat = -2 alpha dE[M]/dV, m_hat = -alpha dE[M]/dm,
+    V_hat = 2 alpha dE[M]/dq, theta_hat = -alpha dE[M]/dtheta.
+    """
+    alpha = mp.convert(alpha)
+    V_hat = mp.convert(V_hat)
+    e_g2_by_q = mp.convert(e_g2_by_q)
+    e_g2_by_m = mp.convert(e_g2_by_m)
+    e_g2_by_theta = mp.convert(e_g2_by_theta)
+    e_gm_by_q = mp.convert(e_gm_by_q)
+    e_gm_by_m = mp.convert(e_gm_by_m)
+    e_gm_by_theta = mp.convert(e_gm_by_theta)
+    e_gh_by_q = mp.convert(e_gh_by_q)
+    e_gh_by_theta = mp.convert(e_gh_by_theta)
+    e_div_by_q = mp.convert(e_div_by_q)
+    response = mp.convert(response)
+    theta = mp.convert(theta)
+    sigma = mp.convert(sigma)
+    q_hat_by_q = alpha * e_g2_by_q
+    q_hat_by_m = alpha * e_g2_by_m
+    q_hat_by_V = -2 * alpha * response
+    q_hat_by_theta = alpha * e_g2_by_theta
+    m_hat_by_q = alpha * e_gm_by_q
+    m_hat_by_m = alpha * e_gm_by_m
+    m_hat_by_V = q_hat_by_m / 2
+    m_hat_by_theta = alpha * e_gm_by_theta
+    V_hat_by_q = -alpha * e_div_by_q
+    V_hat_by_m = -2 * m_hat_by_q
+    V_hat_by_V = -q_hat_by_q
+    c0 = 1 / sigma**2
+    c1 = c0 * (e_gh_by_q - e_div_by_q * theta)
+    c2 = 2 * alpha * c1
+    V_hat_by_theta = -c2
+    theta_hat_by_q = alpha * c1
+    theta_hat_by_m = m_hat_by_theta
+    theta_hat_by_V = q_hat_by_theta / 2
+    theta_hat_by_theta = c0 * (V_hat + alpha * e_gh_by_theta - c2 * theta)
+    return (
+        q_hat_by_q,
+        q_hat_by_m,
+        q_hat_by_V,
+        q_hat_by_theta,
+        m_hat_by_q,
+        m_hat_by_m,
+        m_hat_by_V,
+        m_hat_by_theta,
+        V_hat_by_q,
+        V_hat_by_m,
+        V_hat_by_V,
+        V_hat_by_theta,
+        theta_hat_by_q,
+        theta_hat_by_m,
+        theta_hat_by_V,
+        theta_hat_by_theta,
+    )
+
+
+def train_loss_direct_gradient(
+    alpha: mpf,
+    q_hat: mpf,
+    m_hat: mpf,
+    V_hat: mpf,
+    theta_hat: mpf,
+    e_g2_by_q: mpf,
+    e_g2_by_m: mpf,
+    e_g2_by_theta: mpf,
+    response: mpf,
+    V: mpf,
+    lam: mpf,
+    sigma: mpf,
+) -> tuple[mpf, mpf, mpf, mpf]:
+    """Derivatives of `train_loss_direct` by q, m, V and theta.
+
+    E[loss(x*)] = E[M] - V E|g|^2/2; mean_by_overlap and response as in `hats_jacobian`.
+    """
+    alpha = mp.convert(alpha)
+    q_hat = mp.convert(q_hat)
+    m_hat = mp.convert(m_hat)
+    V_hat = mp.convert(V_hat)
+    theta_hat = mp.convert(theta_hat)
+    e_g2_by_q = mp.convert(e_g2_by_q)
+    e_g2_by_m = mp.convert(e_g2_by_m)
+    e_g2_by_theta = mp.convert(e_g2_by_theta)
+    response = mp.convert(response)
+    V = mp.convert(V)
+    lam = mp.convert(lam)
+    sigma = mp.convert(sigma)
+    c0 = V * alpha
+    train_loss_by_q = V_hat / 2 + lam / (2 * sigma**2) - c0 * e_g2_by_q / 2
+    train_loss_by_m = -c0 * e_g2_by_m / 2 - m_hat
+    train_loss_by_V = c0 * response - q_hat
+    train_loss_by_theta = -c0 * e_g2_by_theta / 2 - theta_hat
+    return train_loss_by_q, train_loss_by_m, train_loss_by_V, train_loss_by_theta

@@ -188,6 +188,156 @@ def test_loss(s11: float, s22: float, t11: float, t22: float, sigma: float) -> f
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
+def field_law(
+    q: float, m: float, theta: float, u_star: float, v_star: float, sigma: float
+) -> tuple[float, float, float]:
+    """Mean (a, b) of w given h*, and its standard deviation s per component.
+
+    a_mean = sqrt(2) m + theta u_star/rho,  b_mean = theta v_star/rho,  s^2 = q - theta^2/rho,
+    rho = sigma^2. u_star, v_star: rotated components of h*.
+    """
+    c0 = 1.0 / sigma**2
+    c1 = c0 * theta
+    a_mean = c1 * u_star + math.sqrt(2.0) * m
+    b_mean = c1 * v_star
+    s = math.sqrt(q - c0 * theta**2)
+    return a_mean, b_mean, s
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def density(a: float, b: float, a_mean: float, b_mean: float, s: float) -> float:
+    """N(w): the normal density of w = (a, b) given h*, in the plane."""
+    y_a = a - a_mean
+    y_b = b - b_mean
+    distance2 = y_a**2 + y_b**2
+    precision = 1.0 / s**2
+    return precision * math.exp(-distance2 * precision / 2.0) / (2.0 * math.pi)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def scores(
+    a: float,
+    b: float,
+    a_mean: float,
+    b_mean: float,
+    s: float,
+    u_star: float,
+    v_star: float,
+    theta: float,
+    sigma: float,
+) -> tuple[float, float, float]:
+    """Derivatives of ln N(w) by q, m and theta at fixed w = (a, b).
+
+    a_mean, b_mean, s: as from `field_law`; rho = sigma^2.
+    """
+    y_a = a - a_mean
+    y_b = b - b_mean
+    distance2 = y_a**2 + y_b**2
+    precision = 1.0 / s**2
+    score_q = precision * (distance2 * precision - 2.0) / 2.0
+    c0 = precision * y_a
+    score_m = math.sqrt(2.0) * c0
+    score_theta = (c0 * u_star + precision * v_star * y_b - 2.0 * score_q * theta) / sigma**2
+    return score_q, score_m, score_theta
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def slope_integrands(
+    e_g2: float,
+    e_gm: float,
+    e_div: float,
+    e_gh: float,
+    score_q: float,
+    score_m: float,
+    score_theta: float,
+    s: float,
+) -> tuple[float, ...]:
+    """Integrands of the derivatives of means by overlaps.
+
+    The first four arguments are what `hat_integrands` returns, the next three what `scores` does.
+    The derivative of E f is E[f dlnN], for Stein's form of div_w g with that of its s added.
+    Returned: derivatives of E|g|^2 by q, m, theta, of E[g_1 - g_2] by q, m, theta, of E[g.h*] by
+    q, theta, and of E[div_w g] by q.
+    """
+    precision = 1.0 / s**2
+    e_g2_by_q = e_g2 * score_q
+    e_g2_by_m = e_g2 * score_m
+    e_g2_by_theta = e_g2 * score_theta
+    e_gm_by_q = e_gm * score_q
+    e_gm_by_m = e_gm * score_m
+    e_gm_by_theta = e_gm * score_theta
+    e_gh_by_q = e_gh * score_q
+    e_gh_by_theta = e_gh * score_theta
+    e_div_by_q = e_div * (score_q - precision)
+    return (
+        e_g2_by_q,
+        e_g2_by_m,
+        e_g2_by_theta,
+        e_gm_by_q,
+        e_gm_by_m,
+        e_gm_by_theta,
+        e_gh_by_q,
+        e_gh_by_theta,
+        e_div_by_q,
+    )
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def envelope(g_u: float, g_v: float, loss: float, V: float) -> float:
+    """The Moreau envelope M = loss + V |g|^2/2 at the prox; loss: the loss there."""
+    return V * (g_u**2 + g_v**2) / 2.0 + loss
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def envelope_curvature(
+    l_uu: float, l_uv: float, l_vv: float, V: float
+) -> tuple[float, float, float]:
+    """det(I + V H), Tr K and |K|_F^2 with K = H (I + V H)^-1 = -dg/dw.
+
+    K is the Hessian of the envelope in w, H that of the loss at the prox, with entries l_uu, l_uv,
+    l_vv. kappa: K times the determinant.
+    """
+    c0 = l_uv**2
+    c1 = V * (l_uu * l_vv - c0)
+    kappa_uu = c1 + l_uu
+    kappa_uv = l_uv
+    kappa_vv = c1 + l_vv
+    det = (V * l_uu + 1.0) * (V * l_vv + 1.0) - V**2 * c0
+    trace_k = (kappa_uu + kappa_vv) / det
+    square_k = (kappa_uu**2 + 2.0 * kappa_uv**2 + kappa_vv**2) / det**2
+    return det, trace_k, square_k
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def response(l_u: float, l_v: float, l_uu: float, l_uv: float, l_vv: float, V: float) -> float:
+    """det(I + V H) g^T K g = -det(I + V H) (d|g|^2/dV)/2 at fixed w.
+
+    K as in `envelope_curvature`; l_u, l_v: the gradient of the loss at the prox, which is -g.
+    """
+    c0 = V * (l_uu * l_vv - l_uv**2)
+    kappa_uu = c0 + l_uu
+    kappa_uv = l_uv
+    kappa_vv = c0 + l_vv
+    return kappa_uu * l_u**2 + 2.0 * kappa_uv * l_u * l_v + kappa_vv * l_v**2
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def jump(
+    X_u: float, X_v: float, D_u: float, D_v: float, a: float, b: float, V: float
+) -> tuple[float, float]:
+    """Length of a jump of the prox at w = (a, b), and what it adds to the response.
+
+    The prox jumps between X - D and X + D. Returned: 2 |D|, and for each unit of N(w) dS along the
+    curve of jumps the part of -(d E|g|^2/dV)/2 that comes from the curve's motion with V:
+    -V (jump of |g|^2)^2/(4 |jump of x|).
+    """
+    jump_g2 = 4.0 * (D_u * (X_u - a) + D_v * (X_v - b)) / V**2
+    jump_x = 2.0 * math.sqrt(D_u**2 + D_v**2)
+    jump_response = -V * jump_g2**2 / (4.0 * jump_x)
+    return jump_x, jump_response
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def ridge(
     q_hat: float, m_hat: float, V_hat: float, theta_hat: float, lam: float, sigma: float
 ) -> tuple[float, float, float, float]:
@@ -319,3 +469,93 @@ def train_loss_direct(
     Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
     """
     return alpha * loss_at_prox + lam * q / (2.0 * sigma**2)
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def hats_jacobian(
+    alpha: float,
+    V_hat: float,
+    e_g2_by_q: float,
+    e_g2_by_m: float,
+    e_g2_by_theta: float,
+    e_gm_by_q: float,
+    e_gm_by_m: float,
+    e_gm_by_theta: float,
+    e_gh_by_q: float,
+    e_gh_by_theta: float,
+    e_div_by_q: float,
+    response: float,
+    theta: float,
+    sigma: float,
+) -> tuple[float, ...]:
+    """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta), one row after the other.
+
+    mean_by_overlap: derivative of a mean by an overlap, itself the mean of what `slope_integrands`
+    returns; response: -(d E|g|^2/dV)/2. All other derivatives follow, since the hats are the
+    gradient of alpha E[M]: q_hat = -2 alpha dE[M]/dV, m_hat = -alpha dE[M]/dm,
+    V_hat = 2 alpha dE[M]/dq, theta_hat = -alpha dE[M]/dtheta.
+    """
+    q_hat_by_q = alpha * e_g2_by_q
+    q_hat_by_m = alpha * e_g2_by_m
+    q_hat_by_V = -2.0 * alpha * response
+    q_hat_by_theta = alpha * e_g2_by_theta
+    m_hat_by_q = alpha * e_gm_by_q
+    m_hat_by_m = alpha * e_gm_by_m
+    m_hat_by_V = q_hat_by_m / 2.0
+    m_hat_by_theta = alpha * e_gm_by_theta
+    V_hat_by_q = -alpha * e_div_by_q
+    V_hat_by_m = -2.0 * m_hat_by_q
+    V_hat_by_V = -q_hat_by_q
+    c0 = 1.0 / sigma**2
+    c1 = c0 * (e_gh_by_q - e_div_by_q * theta)
+    c2 = 2.0 * alpha * c1
+    V_hat_by_theta = -c2
+    theta_hat_by_q = alpha * c1
+    theta_hat_by_m = m_hat_by_theta
+    theta_hat_by_V = q_hat_by_theta / 2.0
+    theta_hat_by_theta = c0 * (V_hat + alpha * e_gh_by_theta - c2 * theta)
+    return (
+        q_hat_by_q,
+        q_hat_by_m,
+        q_hat_by_V,
+        q_hat_by_theta,
+        m_hat_by_q,
+        m_hat_by_m,
+        m_hat_by_V,
+        m_hat_by_theta,
+        V_hat_by_q,
+        V_hat_by_m,
+        V_hat_by_V,
+        V_hat_by_theta,
+        theta_hat_by_q,
+        theta_hat_by_m,
+        theta_hat_by_V,
+        theta_hat_by_theta,
+    )
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def train_loss_direct_gradient(
+    alpha: float,
+    q_hat: float,
+    m_hat: float,
+    V_hat: float,
+    theta_hat: float,
+    e_g2_by_q: float,
+    e_g2_by_m: float,
+    e_g2_by_theta: float,
+    response: float,
+    V: float,
+    lam: float,
+    sigma: float,
+) -> tuple[float, float, float, float]:
+    """Derivatives of `train_loss_direct` by q, m, V and theta.
+
+    E[loss(x*)] = E[M] - V E|g|^2/2; mean_by_overlap and response as in `hats_jacobian`.
+    """
+    c0 = V * alpha
+    train_loss_by_q = V_hat / 2.0 + lam / (2.0 * sigma**2) - c0 * e_g2_by_q / 2.0
+    train_loss_by_m = -c0 * e_g2_by_m / 2.0 - m_hat
+    train_loss_by_V = c0 * response - q_hat
+    train_loss_by_theta = -c0 * e_g2_by_theta / 2.0 - theta_hat
+    return train_loss_by_q, train_loss_by_m, train_loss_by_V, train_loss_by_theta
