@@ -24,6 +24,7 @@ from symattn._search import (
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
+from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
 from symattn.quadrature import _channel as columns
@@ -353,7 +354,18 @@ def _certified(
     pairs = moved * hats_moved[[2, 1, 0, 3]]
     loss_error = safety * abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
     direct_error = safety * abs(step.train_loss_direct - coarse.step.train_loss_direct)
-    direct_error += float(np.abs(_direct_gradient(model, alpha, step.hats, means, V)) @ moved)
+    direct_gradient = train_loss_direct_gradient(
+        alpha,
+        *step.hats,
+        means[columns.DQ_G_SQUARED],
+        means[columns.DM_G_SQUARED],
+        means[columns.DTHETA_G_SQUARED],
+        means[columns.RESPONSE],
+        V,
+        model.lam,
+        model.require_solvable(),
+    )
+    direct_error += float(np.abs(direct_gradient) @ moved)
 
     envelope_error = safety * abs(
         means[columns.ENVELOPE] - coarse.step.expectations.means[columns.ENVELOPE]
@@ -441,28 +453,6 @@ def _drift(
             there = evolve(model, alpha, Overlaps(*ahead), rough, diagnose=True)
             total += np.abs(_description(alpha, there) - here) / change * moved[k]
     return total
-
-
-def _direct_gradient(
-    model: AttentionModel, alpha: float, hats: Hats, means: FloatArray, V: float
-) -> FloatArray:
-    """d/d(q, m, V, theta) of alpha E[loss at the prox] + lambda q/(2 sigma^2).
-
-    E[loss at the prox] = E[M] - V E|g|^2/2, and the hats are the gradient of E[M].
-    """
-    envelope = np.array([0.5 * hats.V_hat, -hats.m_hat, -0.5 * hats.q_hat, -hats.theta_hat])
-    squared = alpha * np.array(
-        [
-            means[columns.DQ_G_SQUARED],
-            means[columns.DM_G_SQUARED],
-            -2.0 * means[columns.RESPONSE],
-            means[columns.DTHETA_G_SQUARED],
-        ]
-    )
-    gradient = envelope - 0.5 * V * squared
-    gradient[2] -= 0.5 * hats.q_hat
-    gradient[0] += model.lam / (2.0 * model.require_solvable() ** 2)
-    return np.asarray(gradient)
 
 
 #: What `digits` speaks of.

@@ -17,6 +17,7 @@ import numpy as np
 from symattn._typing import FloatArray
 from symattn.kernels.generated.numba_l2_r1_t1 import (
     hats,
+    hats_jacobian,
     ridge,
     ridge_jacobian,
     train_loss_direct,
@@ -96,7 +97,24 @@ def evolve(
         )
     )
     outer = np.array(ridge_jacobian(*conjugates, model.lam, sigma)).reshape(4, 4)
-    inner = _hats_jacobian(alpha, means, overlaps.theta, sigma**2)
+    inner = np.array(
+        hats_jacobian(
+            alpha,
+            conjugates.V_hat,
+            means[columns.DQ_G_SQUARED],
+            means[columns.DM_G_SQUARED],
+            means[columns.DTHETA_G_SQUARED],
+            means[columns.DQ_G_MEAN],
+            means[columns.DM_G_MEAN],
+            means[columns.DTHETA_G_MEAN],
+            means[columns.DQ_G_TARGET],
+            means[columns.DTHETA_G_TARGET],
+            means[columns.DQ_G_DIV],
+            means[columns.RESPONSE],
+            overlaps.theta,
+            sigma,
+        )
+    ).reshape(4, 4)
     return Step(
         overlaps=overlaps,
         hats=conjugates,
@@ -110,39 +128,4 @@ def evolve(
             alpha, means[columns.LOSS], overlaps.q, model.lam, sigma
         ),
         expectations=expectations,
-    )
-
-
-def _hats_jacobian(alpha: float, means: FloatArray, theta: float, rho: float) -> FloatArray:
-    """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta) from the means' derivatives."""
-    c = columns
-    target_by_q = (means[c.DQ_G_TARGET] - theta * means[c.DQ_G_DIV]) / rho
-    target_by_theta = (means[c.DTHETA_G_TARGET] - means[c.G_DIV] - 2.0 * theta * target_by_q) / rho
-    return alpha * np.array(
-        [
-            [
-                means[c.DQ_G_SQUARED],
-                means[c.DM_G_SQUARED],
-                -2.0 * means[c.RESPONSE],
-                means[c.DTHETA_G_SQUARED],
-            ],
-            [
-                means[c.DQ_G_MEAN],
-                means[c.DM_G_MEAN],
-                0.5 * means[c.DM_G_SQUARED],
-                means[c.DTHETA_G_MEAN],
-            ],
-            [
-                -means[c.DQ_G_DIV],
-                -2.0 * means[c.DQ_G_MEAN],
-                -means[c.DQ_G_SQUARED],
-                -2.0 * target_by_q,
-            ],
-            [
-                target_by_q,
-                means[c.DTHETA_G_MEAN],
-                0.5 * means[c.DTHETA_G_SQUARED],
-                target_by_theta,
-            ],
-        ]
     )

@@ -14,7 +14,7 @@ import numpy as np
 from symattn._jit import compiled
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
-from symattn.kernels.generated.numba_l2_r1_t1 import channel, target
+from symattn.kernels.generated.numba_l2_r1_t1 import channel, envelope_curvature, target
 from symattn.model import AttentionModel
 from symattn.quadrature._minima import descend
 
@@ -142,13 +142,10 @@ def _means_at_rest(
             weight = weights[i] * weights[j]
             t11, t22 = target(sigma * axis[i], sigma * axis[j], omega, a11, a22)
             loss, _, _, h_uu, h_uv, h_vv = channel(0.0, 0.0, t11, t22, sigma)
-            det = (1.0 + V * h_uu) * (1.0 + V * h_vv) - V * V * h_uv * h_uv
+            det, trace_k, square_k = envelope_curvature(h_uu, h_uv, h_vv, V)
             least = min(least, det)
-            k_uu = (h_uu * (1.0 + V * h_vv) - V * h_uv * h_uv) / det
-            k_vv = (h_vv * (1.0 + V * h_uu) - V * h_uv * h_uv) / det
-            k_uv = h_uv / det
-            trace += weight * (k_uu + k_vv)
-            square += weight * (k_uu * k_uu + 2.0 * k_uv * k_uv + k_vv * k_vv)
+            trace += weight * trace_k
+            square += weight * square_k
             mean_loss += weight * loss
     return trace, square, mean_loss, least
 

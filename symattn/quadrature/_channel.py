@@ -22,9 +22,17 @@ from symattn._jit import compiled
 from symattn._typing import FloatArray
 from symattn.kernels.generated.numba_l2_r1_t1 import (
     channel,
+    density,
+    envelope,
+    envelope_curvature,
+    field_law,
     hat_integrands,
     inverse_prox,
+    jump,
     loss_jet,
+    response,
+    scores,
+    slope_integrands,
     target,
 )
 from symattn.quadrature._jump_set import MOST_NODES, MOST_TRIPLE_POINTS, find_jump_set
@@ -87,7 +95,7 @@ def _add(
     V: float,
     given: tuple[float, float, float, float, float],
     theta: float,
-    rho: float,
+    sigma: float,
 ) -> float:
     """Add `measure * det * N(w)` times every integrand to `row`; the product is returned.
 
@@ -96,51 +104,31 @@ def _add(
     loss, l_u, l_v, l_uu, l_uv, l_vv = jet
     a, b, det = w
     a_mean, b_mean, s, u_star, v_star = given
-    y_a = a - a_mean
-    y_b = b - b_mean
-    variance = s * s
-    y2 = y_a * y_a + y_b * y_b
-    density = measure * math.exp(-0.5 * y2 / variance) / (2.0 * math.pi * variance)
-    weight = density * det
+    regular = measure * density(a, b, a_mean, b_mean, s)
+    weight = regular * det
     g2, g_mean, g_div, g_target = hat_integrands(
         -l_u, -l_v, a, b, a_mean, b_mean, s, u_star, v_star
     )
-    # derivatives of log N by q, m, theta
-    by_q = (0.5 * y2 / variance - 1.0) / variance
-    by_m = math.sqrt(2.0) * y_a / variance
-    by_theta = (y_a * u_star + y_b * v_star) / (rho * variance) - 2.0 * theta / rho * by_q
+    by_q, by_m, by_theta = scores(a, b, a_mean, b_mean, s, u_star, v_star, theta, sigma)
     row[NORM] += weight
-    row[ENVELOPE] += weight * (0.5 * V * g2 + loss)
+    row[ENVELOPE] += weight * envelope(-l_u, -l_v, loss, V)
     row[G_SQUARED] += weight * g2
     row[G_MEAN] += weight * g_mean
     row[G_DIV] += weight * g_div
     row[G_TARGET] += weight * g_target
     row[LOSS] += weight * loss
-    row[DQ_G_SQUARED] += weight * g2 * by_q
-    row[DM_G_SQUARED] += weight * g2 * by_m
-    row[DTHETA_G_SQUARED] += weight * g2 * by_theta
-    row[DQ_G_MEAN] += weight * g_mean * by_q
-    row[DM_G_MEAN] += weight * g_mean * by_m
-    row[DTHETA_G_MEAN] += weight * g_mean * by_theta
-    row[DQ_G_TARGET] += weight * g_target * by_q
-    row[DTHETA_G_TARGET] += weight * g_target * by_theta
-    row[DQ_G_DIV] += weight * g_div * (by_q - 1.0 / variance)
-    # det * K = H adj(I + V H)
-    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
-    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
-    row[RESPONSE] += density * (k_uu * l_u * l_u + 2.0 * l_uv * l_u * l_v + k_vv * l_v * l_v)
+    slopes = slope_integrands(g2, g_mean, g_div, g_target, by_q, by_m, by_theta, s)
+    row[DQ_G_SQUARED] += weight * slopes[0]
+    row[DM_G_SQUARED] += weight * slopes[1]
+    row[DTHETA_G_SQUARED] += weight * slopes[2]
+    row[DQ_G_MEAN] += weight * slopes[3]
+    row[DM_G_MEAN] += weight * slopes[4]
+    row[DTHETA_G_MEAN] += weight * slopes[5]
+    row[DQ_G_TARGET] += weight * slopes[6]
+    row[DTHETA_G_TARGET] += weight * slopes[7]
+    row[DQ_G_DIV] += weight * slopes[8]
+    row[RESPONSE] += regular * response(l_u, l_v, l_uu, l_uv, l_vv, V)
     return weight
-
-
-@compiled
-def _smooth_response(
-    jet: tuple[float, float, float, float, float, float], det: float, V: float
-) -> float:
-    """|dg/dw|_F^2 = |K|_F^2 with K = H (I + V H)^-1, H the Hessian of the loss."""
-    _, _, _, l_uu, l_uv, l_vv = jet
-    k_uu = l_uu * (1.0 + V * l_vv) - V * l_uv * l_uv
-    k_vv = l_vv * (1.0 + V * l_uu) - V * l_uv * l_uv
-    return (k_uu * k_uu + 2.0 * l_uv * l_uv + k_vv * k_vv) / (det * det)
 
 
 @compiled
@@ -174,7 +162,7 @@ def _add_at(
     t11, t22, sigma, V = channel_at
     jet = channel(u, v, t11, t22, sigma)
     w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
-    weight = _add(row, -measure, jet, w, V, given, theta, sigma * sigma)
+    weight = _add(row, -measure, jet, w, V, given, theta, sigma)
     report[JUMP_NORM] += weight
     if w[2] < 0.0:
         report[FOLD_MISMATCH] += weight
@@ -202,9 +190,9 @@ def _subtract_jumps(
     for k in range(n_nodes):
         X_u, X_v, D_u, D_v = nodes[k, 0], nodes[k, 1], nodes[k, 2], nodes[k, 3]
         dX_u, dX_v, dD_u, dD_v = nodes[k, 4], nodes[k, 5], nodes[k, 6], nodes[k, 7]
-        length = 2.0 * math.sqrt(D_u * D_u + D_v * D_v)
-        pieces = max(1, math.ceil(length * steepest / (_PIECE * s)))
         a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
+        length, jump_response = jump(X_u, X_v, D_u, D_v, a, b, V)
+        pieces = max(1, math.ceil(length * steepest / (_PIECE * s)))
         chord = tilted_psi(X_u + D_u, X_v + D_v, a, b, channel_at)
         for piece in range(pieces):
             for i in range(n_rule):
@@ -224,13 +212,10 @@ def _subtract_jumps(
         rate_v = dX_v + dD_v
         rate_a = rate_u + V * (l_uu * rate_u + l_uv * rate_v)
         rate_b = rate_v + V * (l_uv * rate_u + l_vv * rate_v)
-        y2 = (a - a_mean) ** 2 + (b - b_mean) ** 2
         line = weights[k] * math.sqrt(rate_a * rate_a + rate_b * rate_b)
-        line *= math.exp(-0.5 * y2 / (s * s)) / (2.0 * math.pi * s * s)
+        line *= density(a, b, a_mean, b_mean, s)
         report[JUMP_LENGTH] += line * length
-        # |g|^2 jumps by 4 (X - w).D/V^2 across the curve, which moves with V
-        jump = 4.0 * ((X_u - a) * D_u + (X_v - b) * D_v) / (V * V)
-        row[RESPONSE] -= 0.25 * V * line * jump * jump / length
+        row[RESPONSE] += line * jump_response
     for k in range(n_triangles):
         p_u, p_v, q_u, q_v, r_u, r_v = triangles[k]
         area = abs((q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v))
@@ -301,12 +286,9 @@ def expectations_given_target(
     sigma, omega, a11, a22 = parameters
     q, m, V, theta = overlaps
     cut_off, spacing, longest_step = resolution
-    rho = sigma * sigma
     t11, t22 = target(u_star, v_star, omega, a11, a22)
     channel_at = (t11, t22, sigma, V)
-    s = math.sqrt(q - theta * theta / rho)
-    a_mean = math.sqrt(2.0) * m + theta / rho * u_star
-    b_mean = theta / rho * v_star
+    a_mean, b_mean, s = field_law(q, m, theta, u_star, v_star, sigma)
     given = (a_mean, b_mean, s, u_star, v_star)
     radius = cut_off * s
     row[:] = 0.0
@@ -373,7 +355,7 @@ def expectations_given_target(
                 w = inverse_prox(u, v, jet6[1], jet6[2], jet6[3], jet6[4], jet6[5], V)
                 if (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2 > radius * radius:
                     continue
-                weight = _add(row, measure, jet6, w, V, given, theta, rho)
+                weight = _add(row, measure, jet6, w, V, given, theta, sigma)
                 if on_rim:
                     report[BORDER] += abs(weight)
                 if weight < 0.0:
@@ -386,7 +368,8 @@ def expectations_given_target(
                     folded -= weight
                     n_fold += 1
                 elif n_fold == 0:
-                    report[SMOOTH_RESPONSE] += _smooth_response(jet6, w[2], V) * weight
+                    _, _, square = envelope_curvature(jet6[3], jet6[4], jet6[5], V)
+                    report[SMOOTH_RESPONSE] += square * weight
 
     mask = np.zeros((1, 1), np.uint8)
     if n_fold > 0:
@@ -435,13 +418,13 @@ def expectations_given_target(
                     y2 = (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2
                     if y2 > radius * radius or w[2] <= 0.0:
                         continue
-                    weight = measure * w[2] * math.exp(-0.5 * y2 / (s * s))
-                    weight /= 2.0 * math.pi * s * s
-                    response = _smooth_response(jet6, w[2], V) * weight
+                    weight = measure * w[2] * density(w[0], w[1], a_mean, b_mean, s)
+                    _, _, square = envelope_curvature(jet6[3], jet6[4], jet6[5], V)
+                    square *= weight
                     if w[2] < _SOFT:
-                        response *= w[2] * _mean_inverse(u, v, w[2], fine, channel_at)
-                    report[SMOOTH_RESPONSE] += response
-                    report[SMOOTH_IMBALANCE] += response * (1 - 2 * ((i + j) % 2))
+                        square *= w[2] * _mean_inverse(u, v, w[2], fine, channel_at)
+                    report[SMOOTH_RESPONSE] += square
+                    report[SMOOTH_IMBALANCE] += square * (1 - 2 * ((i + j) % 2))
         # P(several minima) = sum over saddles, each counted 1/(saddles at the same w)
         stride = max(1, n_fold // 400)
         if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:
