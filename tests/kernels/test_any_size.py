@@ -12,7 +12,7 @@ from symattn.kernels.generate import kernels, sources
 from symattn.symbolic import Size
 from tests.kernels import model_by_hand
 
-SIZES = [Size(3), Size(2, 2, 2), Size(2, 2, 1)]
+SIZES = [Size(3), Size(2, 2, 2), pytest.param(Size(2, 2, 1), marks=pytest.mark.slow)]
 
 
 def load(path):

@@ -9,6 +9,7 @@ import pytest
 
 import derivations
 from symattn import AttentionModel, ComputationFailed, InvalidInput
+from symattn.kernels.generate import sources
 from symattn.symbolic import regenerate
 from symattn.symbolic.derivation import Derivation
 from symattn.symbolic.size import Size
@@ -45,16 +46,16 @@ def test_files_are_written_once_and_then_left_alone(tmp_path):
 
 
 def test_check_names_the_files_that_differ_and_leaves_them(tmp_path):
-    regenerate(THREE_TOKENS, tmp_path)
-    edited = tmp_path / "numba_l3_r1_t1.py"
+    regenerate(out=tmp_path)
+    edited = tmp_path / "numba_l2_r1_t1.py"
     edited.write_text(edited.read_text().replace("2.0", "3.0", 1))
-    missing = tmp_path / "derivation_l3_r1_t1.md"
+    missing = tmp_path / "derivation_l2_r1_t1.md"
     missing.unlink()
     before = edited.read_bytes()
-    assert set(regenerate(THREE_TOKENS, tmp_path, check=True)) == {str(edited), str(missing)}
+    assert set(regenerate(out=tmp_path, check=True)) == {str(edited), str(missing)}
     assert edited.read_bytes() == before
     assert not missing.exists()
-    assert set(regenerate(THREE_TOKENS, tmp_path)) == {str(edited), str(missing)}
+    assert set(regenerate(out=tmp_path)) == {str(edited), str(missing)}
 
 
 def test_other_sizes_need_a_directory():
@@ -66,11 +67,11 @@ def test_other_sizes_need_a_directory():
 def test_nothing_is_written_when_a_step_does_not_hold(tmp_path, monkeypatch):
     whole = derivations.derivation(Size())
     *others, last = whole.chapters
-    (step,) = last.steps
+    step = last.steps[-1]
     broken = step.with_formulas([2 * value for value in step.formulas])
     wrong = Derivation(Size(), (*others, type(last)(last.title, last.introduction, (broken,))))
     monkeypatch.setattr(derivations, "derivation", lambda size: wrong)
-    with pytest.raises(ComputationFailed, match="symmetries"):
+    with pytest.raises(ComputationFailed, match=step.key):
         regenerate(out=tmp_path)
     assert list(tmp_path.iterdir()) == []
 
@@ -97,6 +98,12 @@ ENVIRONMENTS = {
 }
 
 
+def texts_of_three_tokens():
+    """The document and the kernels, by name."""
+    size = Size(3)
+    return {"derivation.md": derivations.derivation(size).to_markdown(), **sources(size)}
+
+
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_same_bytes_come_out_everywhere(name, tmp_path):
     variables = ENVIRONMENTS[name]
@@ -104,11 +111,12 @@ def test_the_same_bytes_come_out_everywhere(name, tmp_path):
         pytest.importorskip("flint", reason="python-flint is not installed")
     script = (
         "import sys\n"
+        "from pathlib import Path\n"
         "from sympy.external.gmpy import GROUND_TYPES\n"
-        "from symattn import AttentionModel\n"
         "from symattn.symbolic import regenerate\n"
-        "model = AttentionModel(length=3, mixing=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])\n"
-        "regenerate(model, sys.argv[1])\n"
+        "from tests.symbolic.test_regenerate import texts_of_three_tokens\n"
+        "for name, text in texts_of_three_tokens().items():\n"
+        "    Path(sys.argv[1], name).write_bytes(text.encode())\n"
         "print(GROUND_TYPES, *regenerate(check=True))\n"
     )
     finished = subprocess.run(
@@ -120,4 +128,5 @@ def test_the_same_bytes_come_out_everywhere(name, tmp_path):
         env={**os.environ, **variables},
     )
     assert finished.stdout.split() == [variables["SYMPY_GROUND_TYPES"]]
-    assert regenerate(THREE_TOKENS, tmp_path, check=True) == ()
+    for name, text in texts_of_three_tokens().items():
+        assert (tmp_path / name).read_bytes() == text.encode()
