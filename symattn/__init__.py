@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
     from symattn.fixed_points import FixedPoint, Solution, solve
     from symattn.overlaps import Hats, Overlaps
+    from symattn.symbolic.regenerate import derive
     from symattn.thresholds import Threshold, crossing
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __all__ = [
     "SymattnError",
     "Threshold",
     "crossing",
+    "derive",
     "linear_baseline",
     "solve",
 ]
@@ -44,6 +46,7 @@ _HOMES = {
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
     "crossing": "symattn.thresholds",
+    "derive": "symattn.symbolic.regenerate",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
 }
