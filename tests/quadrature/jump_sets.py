@@ -24,6 +24,7 @@ class JumpSet:
     triangles: np.ndarray
     fold: float
     uncovered: float
+    doubled: float
     mask: np.ndarray
     axis: np.ndarray
 
@@ -79,7 +80,7 @@ def jump_set(channel, mean, s, *, cut_off=6.0, division=3, longest_step=0.2):
     nodes = np.empty((MOST_NODES, 8))
     weights = np.empty(MOST_NODES)
     triangles = np.empty((MOST_TRIPLE_POINTS, 6))
-    count, n_triangles, _, uncovered = find_jump_set(
+    count, n_triangles, _, uncovered, doubled = find_jump_set(
         channel, (*mean, cut_off * s), RULE, longest_step, table, coarse[0], PITCH, mask,
         fine[1] - fine[0], np.ascontiguousarray(folded), weight, 1e-3 * np.exp(-0.5 * cut_off**2),
         nodes, weights, triangles,
@@ -93,6 +94,7 @@ def jump_set(channel, mean, s, *, cut_off=6.0, division=3, longest_step=0.2):
         triangles=triangles[:n_triangles],
         fold=float(weight.sum()),
         uncovered=uncovered,
+        doubled=doubled,
         mask=mask,
         axis=fine,
     )

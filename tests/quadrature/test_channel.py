@@ -55,7 +55,7 @@ def test_means_are_those_of_global_minimisations(p, h):
 def test_means_at_random_parameters_with_sheets_and_triple_points():
     rng = np.random.default_rng(0)
     jumping = several = triple = 0
-    for _ in range(24):
+    for _ in range(16):
         p = random_parameters(rng)
         h = rng.normal(size=2) * p.sigma * 1.5
         row, report = evaluate(p, *h, accuracy=1e-10)
@@ -63,17 +63,7 @@ def test_means_at_random_parameters_with_sheets_and_triple_points():
         jumping += report[columns.FOLD] > 1e-4
         several += report[columns.SEEDS] > 1.0
         triple += report[columns.TRIANGLES] > 0.0
-    assert min(jumping, several, triple) >= 5, (jumping, several, triple)
-
-
-@pytest.mark.parametrize("s", [0.3, 0.1])
-@pytest.mark.parametrize("t", [0.9, 0.95])
-def test_four_wells_of_equal_depth_at_a_symmetric_target(s, t):
-    # t11 = t22 makes psi even in u, so that triple points come as quadruple ones
-    p = Parameters(q=s**2, m=0.0, V=12.0, theta=0.0, omega=1.0, a11=t, a22=t)
-    row, report = evaluate(p, 0.0, 0.0)
-    assert_agrees(row, brute_force(p, 0.0, 0.0), 1e-7)
-    assert report[columns.FOLD] > 0.1
+    assert min(jumping, several, triple) >= 4, (jumping, several, triple)
 
 
 def test_a_narrow_distribution_of_w_across_a_long_segment():
@@ -88,7 +78,10 @@ def test_a_narrow_distribution_of_w_across_a_long_segment():
 
 CASES = {
     "sheets": (Parameters(q=0.15, m=0.1, V=25.0, theta=0.1, a11=0.3, a22=0.2), (1.2, 0.4)),
-    "triple points": (STRONG, (1.2, 0.3)),
+    "triple point": (
+        Parameters(q=0.09, m=0.05, V=12.0, theta=0.05, omega=0.05, sigma=0.6),
+        (1.0, 0.1),
+    ),
 }
 
 DERIVATIVES = {
@@ -127,6 +120,7 @@ def by_differences(case, name):
 def test_columns_of_derivatives_are_derivatives(case):
     p, row, report = at(case)
     assert report[columns.FOLD] > 1e-3
+    assert (report[columns.TRIANGLES] > 0.0) == (case == "triple point")
     for column, (of, name) in DERIVATIVES.items():
         expected = by_differences(case, name)[of]
         scale = abs(row[of] / getattr(p, name))

@@ -42,7 +42,7 @@ def traced(channel, z, direction, sight=(0.0, 0.0, 50.0), longest_step=0.2):
     mask = np.zeros(psi.shape, np.uint8)
     corner = np.full(6, np.nan)
     count, ending = trace(
-        z, direction, longest_step, RULE, channel, sight, psi, origin, pitch, mask, pitch,
+        z, direction, longest_step, RULE, channel, sight, psi, origin, pitch, mask, 1, pitch,
         nodes, weights, 0, corner,
     )  # fmt: skip
     return nodes[:count], weights[:count], ending, corner

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from symattn.quadrature._raster import fill_panel, fill_triangle
+from symattn.quadrature._raster import DOUBLY, fill_panel, fill_triangle
 
 ORIGIN, PITCH, SIZE = -2.0, 0.05, 81
 
@@ -32,7 +32,7 @@ def test_a_triangle_marks_the_nodes_inside_and_no_others():
         # also partly or wholly outside the grid
         corners = rng.uniform(-2.6, 2.6, size=(3, 2))
         mask = np.zeros((SIZE, SIZE), np.uint8)
-        fill_triangle(mask, ORIGIN, PITCH, *corners.ravel())
+        fill_triangle(mask, 1, ORIGIN, PITCH, *corners.ravel())
         depth = depth_in(corners, u, v)
         assert mask[depth > 1e-7].all()
         assert not mask[depth < -1e-7].any()
@@ -40,13 +40,13 @@ def test_a_triangle_marks_the_nodes_inside_and_no_others():
 
 def test_nodes_on_the_boundary_belong_to_the_triangle():
     mask = np.zeros((5, 5), np.uint8)
-    fill_triangle(mask, 0.0, 1.0, 0.0, 0.0, 4.0, 0.0, 0.0, 4.0)
-    np.testing.assert_array_equal(mask, np.fliplr(np.tri(5)))
+    fill_triangle(mask, 1, 0.0, 1.0, 0.0, 0.0, 4.0, 0.0, 0.0, 4.0)
+    np.testing.assert_array_equal(mask, np.flipud(np.tri(5)))
 
 
 def test_a_triangle_without_area_marks_nothing():
     mask = np.zeros((5, 5), np.uint8)
-    fill_triangle(mask, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, 3.0)
+    fill_triangle(mask, 1, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 3.0, 3.0)
     assert not mask.any()
 
 
@@ -61,9 +61,24 @@ def test_a_panel_marks_the_strip_between_its_segments(flip):
     nodes[2, :4] = segment(0.7, 0.9)
     mask = np.zeros((SIZE, SIZE), np.uint8)
     start, end = segment(-1.5, 0.3), segment(1.5, 1.2)
-    fill_panel(mask, ORIGIN, PITCH, start, nodes, 1, 3, end)
+    fill_panel(mask, 1, ORIGIN, PITCH, start, nodes, 1, 3, end)
     u, v = grid()
     half = np.interp(u, [-1.5, -0.4, 0.7, 1.5], [0.3, 0.6, 0.9, 1.2])
     depth = np.minimum(1.5 - np.abs(u), half - np.abs(v))
     assert mask[depth > 1e-7].all()
     assert not mask[depth < -1e-7].any()
+
+
+def test_nodes_of_two_owners_are_told_from_those_of_one():
+    mask = np.zeros((7, 7), np.uint8)
+    first, second = (0.0, 0.0, 4.0, 0.0, 0.0, 4.0), (4.0, 4.0, 4.0, 0.0, 0.0, 4.0)
+    fill_triangle(mask, 1, 0.0, 1.0, *first)
+    fill_triangle(mask, 1, 0.0, 1.0, *first)
+    assert set(np.unique(mask)) == {0, 1}
+    fill_triangle(mask, 2, 0.0, 1.0, *second)
+    shared = mask == DOUBLY
+    # the diagonal belongs to both
+    np.testing.assert_array_equal(np.argwhere(shared).sum(axis=1), np.full(5, 4))
+    fill_triangle(mask, 3, 0.0, 1.0, *first)
+    assert (mask[:5, :5][np.flipud(np.tri(5)).astype(bool)] == DOUBLY).all()
+    assert (mask == 2).sum() == 10
