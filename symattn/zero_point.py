@@ -56,10 +56,11 @@ def zero_point(model: AttentionModel, alpha: float) -> ZeroPoint:
         If V runs away (beyond the threshold to a random direction), or if the prox at w = 0 is
         somewhere not at x = 0, so that Q = 0 is not a solution of this form.
     """
+    bracket = _bracket(model, alpha)
     results = []
     nodes = _COARSEST
     while nodes <= _FINEST:
-        results.append(_at(model, alpha, nodes))
+        results.append(_at(model, alpha, nodes, bracket))
         if len(results) > 1:
             steps = [abs(x - y) for x, y in zip(results[-1], results[-2], strict=True)]
             if max(s / max(abs(x), 1e-3) for s, x in zip(steps, results[-1], strict=True)) < 1e-14:
@@ -67,44 +68,74 @@ def zero_point(model: AttentionModel, alpha: float) -> ZeroPoint:
         nodes *= 2
     names = ("V", "V_hat", "loss", "replicon")
     values = dict(zip(names, results[-1], strict=True))
+    if not _rests_at_zero(_rule(_COARSEST)[0], _parameters(model), values["V"]):
+        raise ComputationFailed(
+            f"Q = 0 at alpha = {alpha:.6g}: for some h* the prox of w = 0 is not x = 0, so Q = 0 "
+            "is not a regular fixed point"
+        )
     errors = {n: s + 1e-15 * abs(values[n]) for n, s in zip(names, steps, strict=True)}
     return ZeroPoint(**values, errors=errors)
 
 
-def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, float, float]:
-    sigma = model.require_solvable()
+def _parameters(model: AttentionModel) -> tuple[float, float, float, float]:
+    return (model.require_solvable(), model.omega, model.mixing[0][0], model.mixing[1][1])
+
+
+def _rule(nodes: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and normalised weights of the trapezoidal rule for a standard normal variable."""
     axis = np.asarray(np.arange(-nodes, nodes + 1) * (_HALF_WIDTH / nodes), dtype=np.float64)
     weights = np.asarray(np.exp(-0.5 * axis**2), dtype=np.float64)
-    weights /= weights.sum()
-    parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
+    return axis, weights / weights.sum()
 
-    def means(V: float) -> tuple[float, float, float, float]:
-        return _means_at_rest(axis, weights, parameters, V)
 
-    def excess(V: float) -> float:
-        return V * (model.lam + sigma**2 * alpha * means(V)[0]) - sigma**2
+def _bracket(model: AttentionModel, alpha: float) -> tuple[float, float]:
+    """Responses on either side of the one that is connected to alpha = 0.
 
-    # the root connected to alpha = 0 is the lowest one: further ones come in pairs above it
-    low = high = 0.0
+    It is the lowest root: further ones come in pairs above it.
+    """
+    sigma = model.require_solvable()
+    axis, weights = _rule(_COARSEST)
+    low = 0.0
     for k in range(_SCAN + 1):
-        V = sigma**2 / model.lam * 10.0 ** (6.0 * (k / _SCAN - 1.0)) * _HIGHEST
-        if means(V)[3] <= 0.0:
+        V = sigma**2 / model.lam * _HIGHEST * 10.0 ** (6.0 * (k / _SCAN - 1.0))
+        trace, square, _, least = _means_at_rest(axis, weights, _parameters(model), V)
+        if least <= 0.0:
             raise ComputationFailed(
                 f"Q = 0 at alpha = {alpha:.6g}: the prox at w = 0 jumps from V = {V:.4g} on, below "
                 "the response that Q = 0 needs, so Q = 0 is not a regular fixed point"
             )
-        if excess(V) >= 0.0:
+        if V * (model.lam + sigma**2 * alpha * trace) >= sigma**2:
+            return 0.99 * low, 1.01 * V
+        if model.lam + sigma**2 * alpha * (trace - V * square) < 0.0:
+            # the left side of the equation for V has passed its maximum: look there once more
             high = V
+            for _ in range(60):
+                V = 0.5 * (low + high)
+                trace, square, _, _ = _means_at_rest(axis, weights, _parameters(model), V)
+                if V * (model.lam + sigma**2 * alpha * trace) >= sigma**2:
+                    return 0.99 * low, V
+                if model.lam + sigma**2 * alpha * (trace - V * square) < 0.0:
+                    high = V
+                else:
+                    low = V
             break
         low = V
-    else:
-        raise ComputationFailed(
-            f"Q = 0 at alpha = {alpha:.6g}: no response V is connected to alpha = 0; Q = 0 is "
-            "unstable towards a random direction"
-        )
+    raise ComputationFailed(
+        f"Q = 0 at alpha = {alpha:.6g}: no response V is connected to alpha = 0; Q = 0 is unstable "
+        "towards a random direction"
+    )
+
+
+def _at(
+    model: AttentionModel, alpha: float, nodes: int, bracket: tuple[float, float]
+) -> tuple[float, float, float, float]:
+    """V, V_hat, loss and replicon by a rule of 2 nodes + 1 points an axis."""
+    sigma = model.require_solvable()
+    axis, weights = _rule(nodes)
+    low, high = bracket
     V = 0.5 * (low + high)
     for _ in range(200):
-        trace, square, loss, _least = means(V)
+        trace, square, loss, _ = _means_at_rest(axis, weights, _parameters(model), V)
         value = V * (model.lam + sigma**2 * alpha * trace) - sigma**2
         if value > 0.0:
             high = V
@@ -119,11 +150,6 @@ def _at(model: AttentionModel, alpha: float, nodes: int) -> tuple[float, float, 
         V = ahead
         if abs(change) < 4e-16 * V:
             break
-    if not _rests_at_zero(axis, parameters, V):
-        raise ComputationFailed(
-            f"Q = 0 at alpha = {alpha:.6g}: for some h* the prox of w = 0 is not x = 0, so Q = 0 "
-            "is not a regular fixed point"
-        )
     return V, alpha * trace, loss, 1.0 - alpha * V**2 * square
 
 

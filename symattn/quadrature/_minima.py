@@ -122,9 +122,13 @@ def deepest_minimum(
             if value < low:
                 low, low_i, low_j = value, i, j
     if low_i > 0:
-        u, v, found = descend(origin + low_i * pitch, origin + low_j * pitch, a, b, channel_at)
-        if found < best:
-            best_u, best_v, best = u, v, found
+        # also from the entries around: two wells of one valley can share the lowest one
+        for side in range(5):
+            i = low_i + (side == 1) - (side == 2)
+            j = low_j + (side == 3) - (side == 4)
+            u, v, found = descend(origin + i * pitch, origin + j * pitch, a, b, channel_at)
+            if found < best:
+                best_u, best_v, best = u, v, found
     da = a * pitch
     db = b * pitch
     for i in range(first_i, last_i + 1):

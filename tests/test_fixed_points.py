@@ -1,0 +1,192 @@
+"""Fixed points against the independent state evolution, published figures and identities."""
+
+import math
+
+import numpy as np
+import pytest
+
+from symattn import ASYMMETRIC, STANDARD, AttentionModel, ComputationFailed, InvalidInput, solve
+from tests.reference.expectations import Parameters, expectations
+from tests.reference.fixed_point import updated
+
+PAPER = AttentionModel()
+ALPHA = 11 / 7
+SMOOTH = AttentionModel(lam=0.1)
+
+# arXiv 2402.03902, public data at alpha = 11/7, good to a few percent:
+# q, m, V, theta, training loss
+PUBLISHED = {
+    "semantic": (0.0968805, 0.0, 14.922, 0.139969, 0.00314566),
+    "positional": (0.0488174, 0.25643, 12.784, 0.0, 0.00345937),
+}
+
+
+@pytest.fixture(scope="module", params=["semantic", "positional"])
+def paper_point(request):
+    return solve(PAPER, ALPHA, branch=request.param)[request.param]
+
+
+def test_agrees_with_the_published_figures(paper_point):
+    ours = (*paper_point.overlaps, paper_point.train_loss)
+    assert ours == pytest.approx(PUBLISHED[paper_point.branch], rel=0.05)
+
+
+def test_two_forms_of_the_training_loss_agree_within_their_errors(paper_point):
+    gap = abs(paper_point.train_loss - paper_point.train_loss_direct)
+    assert gap <= paper_point.errors["train_loss"] + paper_point.errors["train_loss_direct"]
+
+
+@pytest.mark.slow
+def test_is_a_fixed_point_of_the_brute_force_state_evolution(paper_point):
+    """One step by brute force (global minimisation, split at the jumps) leads back, within 1e-6.
+
+    The step's distance from its start is the error times 1 - J, whose entries here are below 60.
+    """
+    q, m, V, theta = paper_point.overlaps
+    parameters = Parameters(q=q, m=m, V=V, theta=theta)
+    image = updated(parameters, expectations(parameters, 1e-3), ALPHA, PAPER.lam)
+    scale = np.array([q, max(m, math.sqrt(q)), V, max(theta, math.sqrt(q))])
+    assert np.max(np.abs(image - np.array([q, m, V, theta])) / scale) < 3e-6
+
+
+def test_the_slope_in_alpha_is_the_mean_envelope():
+    change = 1e-3
+    below, here, above = (
+        solve(SMOOTH, 1.5 + k * change, branch="positional", digits=9)["positional"]
+        for k in (-1, 0, 1)
+    )
+    slope = (above.train_loss - below.train_loss) / (2 * change)
+    assert slope == pytest.approx(here.envelope, rel=1e-6)
+
+
+def test_the_slope_in_lambda_is_the_penalty_per_lambda():
+    change = 1e-4
+    below, here, above = (
+        solve(AttentionModel(lam=0.1 + k * change), 1.5, branch="positional", digits=9)[
+            "positional"
+        ]
+        for k in (-1, 0, 1)
+    )
+    slope = (above.train_loss - below.train_loss) / (2 * change)
+    assert slope == pytest.approx(here.overlaps.q / (2 * SMOOTH.sigma**2), rel=1e-6)
+
+
+def test_twelve_digits_where_nothing_jumps():
+    point = solve(SMOOTH, 1.5, branch="positional", digits=12)["positional"]
+    assert point.certificate["fold"] == 0.0
+    values = {**point.overlaps._asdict(), "test_error": point.test_error}
+    for name, value in values.items():
+        assert point.errors[name] <= 0.5e-12 * abs(value)
+
+
+@pytest.mark.parametrize("branch", ["semantic", "positional", "uninformed"])
+def test_is_admissible_and_beats_the_zero_student(branch):
+    point = solve(PAPER, 1.0, branch=branch, digits=4)[branch]
+    q, m, V, theta = point.overlaps
+    assert V > 0
+    assert q * PAPER.rho > theta**2
+    assert (m == 0.0) == (branch != "positional")
+    assert (theta == 0.0) == (branch != "semantic")
+    assert point.test_error > 0
+    # the risk of Q = 0 is alpha sigma^2 E[(t_11 - 1/2)^2 + (t_22 - 1/2)^2]: at most alpha sigma^2/2
+    assert 0 < point.train_loss < 0.5 * PAPER.sigma**2
+
+
+# (model, alpha, branch): jumping and not, three mixings, the corners of omega
+POINTS = [
+    (AttentionModel(omega=0.0, lam=0.02), 1.2, "semantic"),
+    (AttentionModel(omega=1.0, lam=0.006, sigma=0.48), 0.4, "positional"),
+    (AttentionModel(omega=0.0, lam=0.22, mixing=((0.27, 0.73), (0.74, 0.26))), 4.4, "positional"),
+    (AttentionModel(omega=0.2, lam=0.03, sigma=0.6), 2.0, "semantic"),
+    (AttentionModel(mixing=ASYMMETRIC), 1.5, "semantic"),
+    (AttentionModel(omega=0.6), 0.5, "uninformed"),
+]
+_DRAWN = np.random.default_rng(20261130)
+
+
+def _drawn_points(count):
+    points = []
+    for _ in range(count):
+        a, b = _DRAWN.uniform(size=2)
+        mixing = (STANDARD, ASYMMETRIC, ((a, 1 - a), (1 - b, b)))[_DRAWN.integers(3)]
+        model = AttentionModel(
+            omega=_DRAWN.uniform(),
+            lam=10 ** _DRAWN.uniform(math.log10(0.005), -1),
+            sigma=_DRAWN.uniform(0.35, 0.6),
+            mixing=mixing,
+        )
+        branch = ("semantic", "positional", "uninformed")[_DRAWN.integers(3)]
+        points.append((model, 10 ** _DRAWN.uniform(-0.7, 0.6), branch))
+    return points
+
+
+def _assert_errors_hold(model, alpha, branch):
+    rough = solve(model, alpha, branch=branch, digits=4)[branch]
+    fine = solve(model, alpha, branch=branch, digits=7, start=rough)[branch]
+    ours, truth = rough.to_dict(), fine.to_dict()
+    for name, error in rough.errors.items():
+        assert abs(ours[name] - truth[name]) <= error + fine.errors[name], name
+
+
+@pytest.mark.parametrize(("model", "alpha", "branch"), POINTS, ids=str)
+def test_errors_cover_the_difference_to_a_finer_solution(model, alpha, branch):
+    _assert_errors_hold(model, alpha, branch)
+
+
+@pytest.mark.slow
+def test_errors_cover_the_difference_at_random_points():
+    jumping = smooth = 0
+    for model, alpha, branch in _drawn_points(60):
+        try:
+            rough = solve(model, alpha, branch=branch, digits=4)[branch]
+        except ComputationFailed:
+            continue  # no such branch there
+        _assert_errors_hold(model, alpha, branch)
+        jumping += rough.certificate["fold"] > 1e-6
+        smooth += rough.certificate["fold"] <= 1e-6
+    assert jumping >= 10
+    assert smooth >= 5
+
+
+@pytest.mark.parametrize("digits", [15, 100, 1000])
+def test_digits_beyond_double_precision_are_refused(digits):
+    with pytest.raises(ComputationFailed, match=f"{digits} digits asked"):
+        solve(SMOOTH, 1.5, branch="positional", digits=digits)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({"alpha": 0.0}, "alpha = 0.0"),
+        ({"alpha": -1}, "alpha = -1"),
+        ({"alpha": math.nan}, "alpha = nan"),
+        ({"alpha": math.inf}, "alpha = inf"),
+        ({"alpha": True}, "alpha = True"),
+        ({"alpha": "1"}, "alpha = '1'"),
+        ({"branch": "both"}, "branch = 'both'"),
+        ({"digits": 0}, "digits = 0"),
+        ({"digits": 1001}, "digits = 1001"),
+        ({"digits": 1.5}, "digits = 1.5"),
+        ({"digits": True}, "digits = True"),
+    ],
+)
+def test_bad_input_is_one_line_that_names_the_value(arguments, named):
+    with pytest.raises(InvalidInput) as caught:
+        solve(PAPER, **{"alpha": 1.0, **arguments})
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_branch_that_does_not_exist_says_so():
+    with pytest.raises(ComputationFailed, match="theta = 0"):
+        solve(AttentionModel(omega=1.0), 1.0, branch="semantic")
+    found = solve(AttentionModel(lam=0.5), 0.5)
+    assert [point.branch for point in found.fixed_points] == ["zero"]
+    assert set(found.absent) == {"semantic", "positional", "uninformed"}
+
+
+def test_best_is_the_lowest_training_loss():
+    everything = solve(SMOOTH, 4.0, digits=4)
+    best = solve(SMOOTH, 4.0, branch="best", digits=4)
+    lowest = min(point.train_loss for point in everything.fixed_points)
+    assert [point.train_loss for point in best.fixed_points] == [pytest.approx(lowest, rel=1e-4)]
