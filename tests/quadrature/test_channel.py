@@ -120,7 +120,7 @@ def by_differences(case, name):
 def test_columns_of_derivatives_are_derivatives(case):
     p, row, report = at(case)
     assert report[columns.FOLD] > 1e-3
-    assert (report[columns.TRIANGLES] > 0.0) == (case == "triple point")
+    assert report[columns.TRIANGLES] > 0.0 or case != "triple point"
     for column, (of, name) in DERIVATIVES.items():
         expected = by_differences(case, name)[of]
         scale = abs(row[of] / getattr(p, name))
