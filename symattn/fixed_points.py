@@ -260,8 +260,8 @@ def _fixed_point(
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
     if digits > _MOST_DIGITS:
         raise ComputationFailed(
-            f"{branch} branch at alpha = {alpha:.6g}: {digits} digits asked, but double precision "
-            f"reaches about 10 where the prox jumps and {_MOST_DIGITS} where it does not; try fewer"
+            f"{branch} branch at alpha = {alpha:.6g}: {digits} digits asked, double precision has "
+            f"about 10 where the prox jumps and {_MOST_DIGITS} elsewhere; try fewer digits"
         )
     accuracy = max(10.0**-digits, _FINEST_ACCURACY)
     while True:

@@ -82,6 +82,8 @@ REPORT_COLUMNS = 13
 _PIECE = 8.0
 #: Where det(I + V Hess loss) is below this, 1/det is averaged over a cell of the x grid.
 _SOFT = 0.5
+#: Where the prox jumps, the diagonal weights of the target are kept this far apart.
+_TIE = 1e-6
 #: When its pieces do not fit, the jump set is traced again with shorter steps, up to this often.
 _ATTEMPTS = 3
 
@@ -287,6 +289,11 @@ def expectations_given_target(
     q, m, V, theta = overlaps
     cut_off, spacing, longest_step = resolution
     t11, t22 = target(u_star, v_star, omega, a11, a22)
+    if abs(t11 - t22) < _TIE and V * sigma * sigma * (t11 + t22 - 1.0) > 1.0:
+        # with equal weights psi is symmetric and four minima can tie, which is no triple point;
+        # the means are even in t11 - t22, so they change by its square
+        t11 += 0.5 * _TIE
+        t22 -= 0.5 * _TIE
     channel_at = (t11, t22, sigma, V)
     a_mean, b_mean, s = field_law(q, m, theta, u_star, v_star, sigma)
     given = (a_mean, b_mean, s, u_star, v_star)

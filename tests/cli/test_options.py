@@ -100,7 +100,8 @@ def test_other_messages_stay_as_they_are():
 def test_a_directory_to_write_to_need_not_exist(tmp_path):
     wanted = tmp_path / "a" / "b"
     assert output_directory(str(wanted)) == wanted
-    assert list(tmp_path.iterdir()) == []
+    assert wanted.is_dir()
+    assert list(wanted.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", "in_the_way", "in_the_way/below", "x" * 300, "a\0b"])
@@ -114,7 +115,10 @@ def test_where_nothing_can_be_written_is_named(name, tmp_path, monkeypatch):
 
 def test_a_directory_without_permission_is_named(tmp_path, monkeypatch):
     # The permission bits themselves would not stop a test that runs as root.
-    monkeypatch.setattr("os.access", lambda path, mode: False)
+    def refuse(dir):
+        raise PermissionError(dir)
+
+    monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(InvalidInput, match="can be written"):
         output_directory(str(tmp_path))
 
