@@ -5,9 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from symattn import ASYMMETRIC, STANDARD, AttentionModel, ComputationFailed, InvalidInput, solve
+from symattn import (
+    ASYMMETRIC,
+    STANDARD,
+    AttentionModel,
+    ComputationFailed,
+    InvalidInput,
+    linear_baseline,
+    solve,
+)
 from tests.reference.expectations import Parameters, expectations
 from tests.reference.fixed_point import updated
+from tests.reference.stored import stored_fixed_points
+from tests.smooth_channel import smooth_expectations
 
 PAPER = AttentionModel()
 ALPHA = 11 / 7
@@ -31,14 +41,23 @@ def test_agrees_with_the_published_figures(paper_point):
     assert ours == pytest.approx(PUBLISHED[paper_point.branch], rel=0.05)
 
 
+def test_is_the_fixed_point_of_the_brute_force_state_evolution(paper_point):
+    [kept] = [point for point in stored_fixed_points() if point.branch == paper_point.branch]
+    expected = tuple(kept.overlaps.values())
+    assert paper_point.overlaps == pytest.approx(expected, rel=1e-6)
+    for ours, theirs, name in zip(paper_point.overlaps, expected, kept.overlaps, strict=True):
+        bound = paper_point.errors[name] + kept.relative_error * theirs
+        assert abs(ours - theirs) <= bound, name
+
+
 def test_two_forms_of_the_training_loss_agree_within_their_errors(paper_point):
     gap = abs(paper_point.train_loss - paper_point.train_loss_direct)
     assert gap <= paper_point.errors["train_loss"] + paper_point.errors["train_loss_direct"]
 
 
 @pytest.mark.slow
-def test_is_a_fixed_point_of_the_brute_force_state_evolution(paper_point):
-    """One step by brute force (global minimisation, split at the jumps) leads back, within 1e-6.
+def test_one_step_of_the_brute_force_state_evolution_leads_back(paper_point):
+    """By global minimisation, split at the jumps.
 
     The step's distance from its start is the error times 1 - J, whose entries here are below 60.
     """
@@ -47,6 +66,20 @@ def test_is_a_fixed_point_of_the_brute_force_state_evolution(paper_point):
     image = updated(parameters, expectations(parameters, 1e-3), ALPHA, PAPER.lam)
     scale = np.array([q, max(m, math.sqrt(q)), V, max(theta, math.sqrt(q))])
     assert np.max(np.abs(image - np.array([q, m, V, theta])) / scale) < 3e-6
+
+
+def test_the_slope_in_alpha_where_the_prox_jumps(paper_point):
+    # an error e of the fixed points would enter the quotient as e/change
+    change = 0.005
+    below, above = (
+        solve(PAPER, ALPHA + k * change, branch=paper_point.branch, start=paper_point)[
+            paper_point.branch
+        ]
+        for k in (-1, 1)
+    )
+    slope = (above.train_loss - below.train_loss) / (2 * change)
+    assert paper_point.certificate["fold"] > 1e-5
+    assert slope == pytest.approx(paper_point.envelope, rel=1e-5)
 
 
 def test_the_slope_in_alpha_is_the_mean_envelope():
@@ -77,6 +110,10 @@ def test_twelve_digits_where_nothing_jumps():
     values = {**point.overlaps._asdict(), "test_error": point.test_error}
     for name, value in values.items():
         assert point.errors[name] <= 0.5e-12 * abs(value)
+    # and the step by hand, without a line of the package, leads back
+    parameters = Parameters(*point.overlaps)
+    image = updated(parameters, smooth_expectations(parameters), 1.5, SMOOTH.lam)
+    np.testing.assert_allclose(image, point.overlaps, rtol=1e-12, atol=1e-15)
 
 
 @pytest.mark.parametrize("branch", ["semantic", "positional", "uninformed"])
@@ -183,6 +220,41 @@ def test_a_branch_that_does_not_exist_says_so():
     found = solve(AttentionModel(lam=0.5), 0.5)
     assert [point.branch for point in found.fixed_points] == ["zero"]
     assert set(found.absent) == {"semantic", "positional", "uninformed"}
+
+
+def test_what_is_reported_has_errors_under_the_same_names(paper_point):
+    written = paper_point.to_dict()
+    numbers = {name for name, value in written.items() if isinstance(value, float)} - {"alpha"}
+    assert set(written["errors"]) == numbers
+    assert all(error >= 0.0 for error in written["errors"].values())
+    for name in ("q", "m", "V", "theta", "train_loss", "test_error"):
+        assert written["errors"][name] <= 0.5e-6 * abs(written[name])
+    # what symmetry makes zero is exact
+    zero = "theta" if paper_point.branch == "positional" else "m"
+    for name in (zero, f"{zero}_hat"):
+        assert written[name] == written["errors"][name] == 0.0
+
+
+def test_a_start_nearby_leads_to_the_same_point(paper_point):
+    other = solve(PAPER, ALPHA * 1.02, branch=paper_point.branch, digits=3)[paper_point.branch]
+    again = solve(PAPER, ALPHA, branch=paper_point.branch, start=other)[paper_point.branch]
+    assert again.overlaps == pytest.approx(paper_point.overlaps, rel=1e-6)
+
+
+def test_progress_is_told_in_lines():
+    lines = []
+    solve(SMOOTH, 1.5, branch="positional", digits=3, progress=lines.append)
+    assert len(lines) >= 3
+    assert all("positional" in line and "\n" not in line for line in lines)
+
+
+def test_the_linear_baseline_comes_along():
+    found = solve(SMOOTH, 1.5, branch="zero")
+    baseline = linear_baseline(SMOOTH)
+    assert found.linear_test_error == baseline.test_error
+    assert found.to_dict()["errors"] == {"linear_test_error": baseline.error}
+    with pytest.raises(KeyError):
+        found["semantic"]
 
 
 def test_best_is_the_lowest_training_loss():

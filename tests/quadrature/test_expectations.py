@@ -14,6 +14,7 @@ from tests.quadrature.channels_given_target import COLUMNS, brute_force
 from tests.reference.expectations import SCALES, Parameters
 from tests.reference.monte_carlo import sampled_expectations
 from tests.reference.stored import stored_points
+from tests.smooth_channel import smooth_expectations
 
 
 def at(p, accuracy, **options):
@@ -47,6 +48,22 @@ def test_a_resolution_gives_the_accuracy_it_is_meant_for(point):
             expected = point.values[name]
             bound = point.errors[name] + 10.0 * accuracy * abs(expected)
             assert value == pytest.approx(expected, abs=bound), (name, accuracy)
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        Parameters(q=0.02, m=0.1, V=2.4, theta=0.02),
+        Parameters(q=0.03, m=0.05, V=2.0, theta=0.03, sigma=0.4, omega=0.6, a11=0.3, a22=0.2),
+    ],
+)
+def test_where_nothing_jumps_the_accuracy_goes_down_to_rounding(p):
+    expected = smooth_expectations(p)
+    for accuracy in (1e-8, 1e-12):
+        expectations = at(p, accuracy)
+        assert expectations.certificate.fold < 1e-30
+        for name, value in by_name(expectations).items():
+            assert value == pytest.approx(expected[name], rel=3.0 * accuracy), (name, accuracy)
 
 
 @pytest.mark.parametrize(
