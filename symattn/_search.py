@@ -174,8 +174,8 @@ def find(
             ends.append(str(error))
     reasons = list(dict.fromkeys(ends))
     raise SearchEnded(
-        f"no {branch} fixed point at alpha = {alpha:.6g}: {len(ends)} searches ended otherwise "
-        f"({'; '.join(reasons[:3])})"
+        f"no {branch} fixed point found at alpha = {alpha:.6g}: {len(ends)} searches ended "
+        f"otherwise ({'; '.join(reasons[:3])})"
     )
 
 

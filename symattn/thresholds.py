@@ -58,6 +58,9 @@ class Threshold:
     method: str
     at: Mapping[str, FixedPoint]
 
+    def __str__(self) -> str:
+        return f"{self.name} = {self.alpha:.{max(1, self.digits + 1)}g} +- {self.error:.1e}"
+
     def to_dict(self) -> dict[str, Any]:
         """The threshold as JSON-able values."""
         return {
