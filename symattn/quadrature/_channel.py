@@ -84,8 +84,6 @@ _PIECE = 8.0
 _SOFT = 0.5
 #: Where the prox jumps, the diagonal weights of the target are kept this far apart.
 _TIE = 1e-6
-#: When its pieces do not fit, the jump set is traced again with shorter steps, up to this often.
-_ATTEMPTS = 3
 
 
 @compiled
@@ -384,30 +382,23 @@ def expectations_given_target(
         nodes = np.empty((MOST_NODES, 8))
         weights = np.empty(MOST_NODES)
         triangles = np.empty((MOST_TRIPLE_POINTS, 6))
-        plane = row.copy()
-        for attempt in range(_ATTEMPTS):
-            mask[:] = 0
-            row[:] = plane
-            report[JUMP_LENGTH:BORDER] = 0.0
-            n_nodes, n_triangles, seeds, uncovered, doubled = find_jump_set(
-                channel_at, (a_mean, b_mean, radius), curve_rule, longest_step * 0.6**attempt, psi,
-                origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
-                1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
-            )  # fmt: skip
-            _subtract_jumps(
-                row, report, channel_at, given, theta, steepest, segment_rule, nodes, weights,
-                n_nodes, triangles, n_triangles,
-            )  # fmt: skip
-            report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
-            report[UNCOVERED] = uncovered
-            report[DOUBLED] = doubled
-            report[SEEDS] = seeds
-            report[TRIANGLES] = n_triangles
-            if report[FOLD_MISMATCH] > max(0.1 * folded, 1e-4):
-                # a piece was taken twice, or lost: nothing here can be trusted
-                report[UNCOVERED] = folded
-            if report[UNCOVERED] + doubled < 1e-3 * folded:
-                break
+        n_nodes, n_triangles, seeds, uncovered, doubled = find_jump_set(
+            channel_at, (a_mean, b_mean, radius), curve_rule, longest_step, psi,
+            origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
+            1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
+        )  # fmt: skip
+        _subtract_jumps(
+            row, report, channel_at, given, theta, steepest, segment_rule, nodes, weights,
+            n_nodes, triangles, n_triangles,
+        )  # fmt: skip
+        report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
+        report[UNCOVERED] = uncovered
+        report[DOUBLED] = doubled
+        report[SEEDS] = seeds
+        report[TRIANGLES] = n_triangles
+        if report[FOLD_MISMATCH] > max(0.3 * folded, 1e-4):
+            # a piece was taken twice, or lost: nothing here can be trusted
+            report[UNCOVERED] = folded
         report[FOLD] = folded
 
     if diagnose and n_fold > 0:

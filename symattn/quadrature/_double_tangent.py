@@ -36,6 +36,14 @@ FAILED = 4
 
 #: A third minimum this much lower (in units of psi) than the pair ends the curve at a triple point.
 _LOWER = 1e-11
+#: Largest distance of a node from the cubic through a panel's ends, relative to the panel.
+_OFF_CUBIC = 0.01
+#: Half distance of a pair below which rounding spoils its conditions; what such pairs sweep weighs
+#: about its fifth power.
+_TOO_CLOSE = 1e-3
+#: A contact has split where det(I + V Hess loss) is below minus this. With c of order 100, curves
+#: that overlap by (det^3/c)^(1/2) < 3e-7 in w are left undivided.
+_SPLIT = 2e-4
 
 
 @compiled
@@ -247,10 +255,13 @@ def _sample_panel(
 ) -> bool:
     """Gauss-Legendre nodes on the panel p_start..p_end of p = row.z, predicted by a Hermite cubic.
 
-    `rule` holds the abscissae on (-1, 1) and their weights in its two rows.
+    `rule` holds the abscissae on (-1, 1) and their weights in its two rows. Right before a cusp the
+    cubic itself is taken: rounding would move a projected node further. False if a node is not
+    found, or lies off the cubic: the panel is too long, or its ends are on different curves.
     """
     length = p_end - p_start
     unit = np.empty(4)
+    predicted = np.empty(4)
     for i in range(rule.shape[1]):
         x = 0.5 * (1.0 + rule[0, i])
         z = nodes[first + i, 0:4]
@@ -261,7 +272,19 @@ def _sample_panel(
                 + x * x * (3.0 - 2.0 * x) * end[j]
                 + x * x * (x - 1.0) * length * end_rate[j]
             )
+        if z[2] * z[2] + z[3] * z[3] < _TOO_CLOSE**2:
+            for j in range(4):
+                nodes[first + i, 4 + j] = (
+                    6.0 * x * (1.0 - x) * (end[j] - start[j]) / length
+                    + (1.0 - x) * (1.0 - 3.0 * x) * start_rate[j]
+                    + x * (3.0 * x - 2.0) * end_rate[j]
+                )
+            weights[first + i] = 0.5 * rule[1, i] * abs(length)
+            continue
+        predicted[:] = z
         if _project(z, row, p_start + length * x, channel_at) < 0:
+            return False
+        if np.max(np.abs(z - predicted)) > _OFF_CUBIC * abs(length):
             return False
         tangent(z, channel_at, unit)
         rate = row[0] * unit[0] + row[1] * unit[1] + row[2] * unit[2] + row[3] * unit[3]
@@ -320,6 +343,148 @@ def _close_at_cusp(
 
 
 @compiled
+def _panel_to(
+    z: FloatArray,
+    unit: FloatArray,
+    ahead: FloatArray,
+    unit_ahead: FloatArray,
+    rule: FloatArray,
+    channel_at: ChannelAt,
+    nodes: FloatArray,
+    weights: FloatArray,
+    first: int,
+) -> bool:
+    """The panel from z to `ahead`, with these unit tangents, in the parameter along its chord."""
+    row = ahead - z
+    length = math.sqrt(row[0] ** 2 + row[1] ** 2 + row[2] ** 2 + row[3] ** 2)
+    row /= length
+    p_start, p_end, rate_start, rate_end = 0.0, 0.0, 0.0, 0.0
+    for j in range(4):
+        p_start += row[j] * z[j]
+        p_end += row[j] * ahead[j]
+        rate_start += row[j] * unit[j]
+        rate_end += row[j] * unit_ahead[j]
+    return _sample_panel(
+        z, unit / rate_start, ahead, unit_ahead / rate_end, row, p_start, p_end,
+        rule, channel_at, nodes, weights, first,
+    )  # fmt: skip
+
+
+@compiled
+def _end_at_corner(
+    points: FloatArray,
+    z: FloatArray,
+    unit: FloatArray,
+    step: float,
+    channel_at: ChannelAt,
+    ahead: FloatArray,
+    unit_ahead: FloatArray,
+) -> bool:
+    """Move `points` to a triple point, and `ahead` to its pair of the curve from z.
+
+    False if there is none within the step.
+    """
+    if not triple_tangent(points, channel_at):
+        return False
+    for j in range(2):
+        ahead[j] = 0.5 * (points[j] + points[2 + j])
+        ahead[2 + j] = 0.5 * (points[j] - points[2 + j])
+    if ahead[2] * z[2] + ahead[3] * z[3] < 0.0:
+        ahead[2:4] *= -1.0
+    progress = 0.0
+    for j in range(4):
+        progress += (ahead[j] - z[j]) * unit[j]
+    if progress < 0.0 or progress > 1.01 * step:
+        return False
+    tangent(ahead, channel_at, unit_ahead)
+    turn = 0.0
+    for j in range(4):
+        turn += unit[j] * unit_ahead[j]
+    if turn < 0.0:
+        unit_ahead *= -1.0
+    return True
+
+
+@compiled
+def _determinant(z: FloatArray, side: float, channel_at: ChannelAt) -> float:
+    """det(I + V Hess loss) at the contact X + side D."""
+    return slope(z[0] + side * z[2], z[1] + side * z[3], channel_at)[2]
+
+
+@compiled
+def _passes_swallowtail(
+    z: FloatArray,
+    ahead: FloatArray,
+    nodes: FloatArray,
+    first: int,
+    n: int,
+    channel_at: ChannelAt,
+    points: FloatArray,
+) -> bool:
+    """Whether a contact is no minimum on a part of the panel from z to `ahead`, and clearly so.
+
+    There the contact has split in two. Where t runs along the curve and the contact's determinant
+    is c (t^2 - t_0^2), w moves by c (t^2 - t_0^2) (1, const t) dt, so the curve crosses itself in
+    the w plane at t = +-3^(1/2) t_0. The crossing is a triple point; its approximate contact points
+    go to `points`, the pair met first in front.
+    """
+    row = ahead - z
+    square = row[0] ** 2 + row[1] ** 2 + row[2] ** 2 + row[3] ** 2
+    place = np.empty(3)
+    value = np.empty(3)
+    at = np.empty(4)
+    for side in (1.0, -1.0):
+        middle = 0
+        least = math.inf
+        for k in range(n):
+            det = _determinant(nodes[first + k, 0:4], side, channel_at)
+            if det < least:
+                least = det
+                middle = k
+        if least > 1.0:
+            continue
+        middle = min(max(middle, 1), n - 2)
+        start = nodes[first + middle, 0:4]
+        for k in range(3):
+            at[:] = nodes[first + middle - 1 + k, 0:4]
+            place[k] = ((at - z) * row).sum() / square
+            value[k] = _determinant(at, side, channel_at)
+        origin = place[1]
+        # the lowest point of a parabola through three points, which then replaces the furthest
+        for _ in range(4):
+            left = (value[1] - value[0]) / (place[1] - place[0])
+            right = (value[2] - value[1]) / (place[2] - place[1])
+            bend = (right - left) / (place[2] - place[0])
+            lowest = 0.5 * (place[0] + place[1]) - 0.5 * left / bend
+            if not (bend > 0.0 and 0.0 <= lowest <= 1.0):
+                break
+            at[:] = start + (lowest - origin) * row
+            if _project(at, row, ((z + lowest * row) * row).sum(), channel_at) < 0:
+                break
+            det = _determinant(at, side, channel_at)
+            if det < -_SPLIT:
+                reach = math.sqrt(-3.0 * det / bend)
+                for k in range(2):
+                    x = lowest + (2 * k - 1) * reach
+                    at[:] = start + (x - origin) * row
+                    if _project(at, row, ((z + x * row) * row).sum(), channel_at) < 0:
+                        return False
+                    points[4 * k] = at[0] + side * at[2]
+                    points[4 * k + 1] = at[1] + side * at[3]
+                    points[2] = at[0] - side * at[2]
+                    points[3] = at[1] - side * at[3]
+                return True
+            furthest = 0 if lowest - place[0] > place[2] - lowest else 2
+            place[furthest], value[furthest] = lowest, det
+            order = np.argsort(place)
+            place[:] = place[order]
+            value[:] = value[order]
+            if min(place[1] - place[0], place[2] - place[1]) < 1e-3:
+                break
+    return False
+
+
+@compiled
 def trace(
     start: FloatArray,
     direction: float,
@@ -350,7 +515,6 @@ def trace(
     ahead = np.empty(4)
     unit = np.empty(4)
     unit_ahead = np.empty(4)
-    row = np.empty(4)
     points = np.empty(6)
     tangent(z, channel_at, unit)
     unit *= direction
@@ -394,47 +558,27 @@ def trace(
             points[3] = ahead[1] - ahead[3]
             points[4] = third_u
             points[5] = third_v
-            found = triple_tangent(points, channel_at)
-            for j in range(2):
-                ahead[j] = 0.5 * (points[j] + points[2 + j])
-                ahead[2 + j] = 0.5 * (points[j] - points[2 + j])
-            progress = 0.0
-            for j in range(4):
-                progress += (ahead[j] - z[j]) * unit[j]
-            if not found or progress < 0.0 or progress > 1.01 * step:
+            if not _end_at_corner(points, z, unit, step, channel_at, ahead, unit_ahead):
                 step *= 0.5
                 continue
-            tangent(ahead, channel_at, unit_ahead)
-            turn = 0.0
-            for j in range(4):
-                turn += unit[j] * unit_ahead[j]
-            if turn < 0.0:
-                unit_ahead *= -1.0
-            corner[:] = points
             at_corner = True
-        length = 0.0
-        for j in range(4):
-            row[j] = ahead[j] - z[j]
-            length += row[j] * row[j]
-        length = math.sqrt(length)
-        if at_corner and length < 1e-12:
-            return count, TRIPLE_POINT
-        row /= length
-        p_start, p_end, rate_start, rate_end = 0.0, 0.0, 0.0, 0.0
-        for j in range(4):
-            p_start += row[j] * z[j]
-            p_end += row[j] * ahead[j]
-            rate_start += row[j] * unit[j]
-            rate_end += row[j] * unit_ahead[j]
-        if not _sample_panel(
-            z, unit / rate_start, ahead, unit_ahead / rate_end, row, p_start, p_end,
-            rule, channel_at, nodes, weights, count,
-        ):  # fmt: skip
+            if np.max(np.abs(ahead - z)) < 1e-12:
+                corner[:] = points
+                return count, TRIPLE_POINT
+        if not _panel_to(z, unit, ahead, unit_ahead, rule, channel_at, nodes, weights, count):
             step *= 0.5
             continue
+        if not at_corner and _passes_swallowtail(z, ahead, nodes, count, n, channel_at, points):
+            if not _end_at_corner(points, z, unit, step, channel_at, ahead, unit_ahead) or not (
+                _panel_to(z, unit, ahead, unit_ahead, rule, channel_at, nodes, weights, count)
+            ):
+                step *= 0.5
+                continue
+            at_corner = True
         fill_panel(mask, owner, origin, mask_pitch, z, nodes, count, count + n, ahead)
         count += n
         if at_corner:
+            corner[:] = points
             return count, TRIPLE_POINT
         z[:] = ahead
         unit[:] = unit_ahead

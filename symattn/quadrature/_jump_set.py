@@ -27,9 +27,11 @@ from symattn.quadrature._double_tangent import (
 from symattn.quadrature._minima import ChannelAt, hull_contacts, slope
 from symattn.quadrature._raster import DOUBLY, fill_triangle
 
-MOST_NODES = 8000
+MOST_NODES = 50_000
 MOST_TRIPLE_POINTS = 60
 _MOST_SEEDS = 60
+#: How far off the line of two nodes a pair may lie, in units of their distance, to be on the curve.
+_ON_CURVE = 0.05
 
 
 @compiled
@@ -92,10 +94,30 @@ def _known_triple_point(
 
 
 @compiled
-def _is_covered(z: FloatArray, mask: Mask, origin: float, pitch: float) -> bool:
-    i = round((z[0] - origin) / pitch)
-    j = round((z[1] - origin) / pitch)
-    return 0 <= i < mask.shape[0] and 0 <= j < mask.shape[1] and mask[i, j] != 0
+def _is_on_known_curve(z: FloatArray, nodes: FloatArray, count: int) -> bool:
+    """Whether the pair z = (X, D) lies on the line through two neighbouring nodes of a curve.
+
+    On the line within a twentieth of their distance, and no further from them than that distance:
+    the nodes of a panel are that close to straight, and other curves are further away. X - D and
+    X + D may have changed places.
+    """
+    for k in range(count - 1):
+        for sign in (1.0, -1.0):
+            square = 0.0
+            along = 0.0
+            distance2 = 0.0
+            for j in range(4):
+                flip = 1.0 if j < 2 else sign
+                step = nodes[k + 1, j] - nodes[k, j]
+                off = flip * z[j] - nodes[k, j]
+                square += step * step
+                along += step * off
+                distance2 += off * off
+            if along < -square or along > 2.0 * square:
+                continue
+            if distance2 * square - along * along < (_ON_CURVE * square) ** 2:
+                return True
+    return False
 
 
 @compiled
@@ -162,9 +184,12 @@ def find_jump_set(
                 z[2 + c] = 0.5 * (contacts[0, c] - contacts[1, c])
             if (
                 not nearest_double_tangent(z, channel_at)
-                or _is_covered(z, mask, origin, mask_pitch)
                 or excess_of_third(z, channel_at, psi, origin, pitch)[0] < -1e-9
             ):
+                continue
+            if _is_on_known_curve(z, nodes, count):
+                # the piece is there, and the grid's outline of it misses this node
+                mask[fold[seed, 0], fold[seed, 1]] = owner
                 continue
             for k in range(2):
                 open_ends[k, 0:4] = z
@@ -189,9 +214,13 @@ def find_jump_set(
             n_triangles += 1
         while n_open > 0:
             n_open -= 1
-            home, slot = open_slots[n_open, 0], open_slots[n_open, 1]
-            z[:] = open_ends[n_open, 0:4]
-            direction = open_ends[n_open, 4]
+            # the seed's own ends first, or a loop of curves could come back to it along one
+            pick = 0 if open_slots[0, 0] < 0 else n_open
+            home, slot = open_slots[pick, 0], open_slots[pick, 1]
+            z[:] = open_ends[pick, 0:4]
+            direction = open_ends[pick, 4]
+            open_ends[pick, :] = open_ends[n_open, :]
+            open_slots[pick, :] = open_slots[n_open, :]
             if home >= 0:
                 if done[home, slot] != 0:
                     continue

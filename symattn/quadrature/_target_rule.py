@@ -67,6 +67,7 @@ def target_rule(
     V: float,
     half_width: float,
     rows: int,
+    columns: int,
     order: int,
     *,
     exchange: bool,
@@ -75,9 +76,10 @@ def target_rule(
     """Points (n x 2: u_star, v_star) and weights of the rule for E over h*.
 
     parameters: (sigma, omega, a11, a22). half_width: of the square that is kept, in standard
-    deviations of h*. rows: trapezoidal nodes in 0 < v_star < half_width. order: Gauss-Legendre
-    nodes on a panel in u_star as wide as the half width; narrower ones get fewer. exchange: the
-    integrands do not change under v_star -> -v_star. reflection: nor under h* -> -h*.
+    deviations of h*. rows: trapezoidal nodes in 0 < v_star < half_width. columns: the same in
+    u_star, where it needs no panels. order: Gauss-Legendre nodes on a panel in u_star as wide as
+    the half width; narrower ones get fewer. exchange: the integrands do not change under
+    v_star -> -v_star. reflection: nor under h* -> -h*.
     """
     scale = parameters[0]
     edge = half_width * scale
@@ -98,8 +100,9 @@ def target_rule(
             row_weight *= 2.0
         cuts = [low, *onset_points(low, edge, v_star, parameters, V), edge]
         if len(cuts) == 2:
-            u_star = step * (np.arange(0 if reflection else -rows, rows) + 0.5)
-            w = np.full(len(u_star), step)
+            u_step = edge / columns
+            u_star = u_step * (np.arange(0 if reflection else -columns, columns) + 0.5)
+            w = np.full(len(u_star), u_step)
         else:
             panels = [_gauss(left, right, edge, order) for left, right in pairwise(cuts)]
             u_star, w = (np.concatenate(parts) for parts in zip(*panels, strict=True))

@@ -25,6 +25,9 @@ from symattn.quadrature._target_rule import target_rule
 
 _PITCH = 0.1
 _LARGEST_TABLE = 600
+#: V sigma^2 (1 - omega) up to which `target_step` is short enough, and from which the other is.
+_GENTLE = 2.6
+_STEEP = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,11 @@ class Resolution:
         Of a panel along a jump curve.
     curve_nodes, segment_nodes : int
         Gauss-Legendre nodes of a panel, and across it.
-    target_step : float
-        Trapezoidal step in h*, in standard deviations (shorter when sigma > 0.5, as the poles of
-        T move in).
+    target_step, steep_step, steepest_step : float
+        Trapezoidal steps in h*, in standard deviations (shorter when sigma > 0.5, as the poles of
+        T move in): where the means depend weakly on h*, and in v* and u* where they do strongly.
     order : int
-        Gauss-Legendre nodes in h*, see `target_rule`.
+        Gauss-Legendre nodes in h* to go with `target_step`, see `target_rule`.
     """
 
     cut_off: float
@@ -54,6 +57,8 @@ class Resolution:
     curve_nodes: int
     segment_nodes: int
     target_step: float
+    steep_step: float
+    steepest_step: float
     order: int
 
     @classmethod
@@ -68,8 +73,25 @@ class Resolution:
             curve_nodes=math.ceil(3.5 + 0.5 * digits),
             segment_nodes=math.ceil(8.0 + digits),
             target_step=10.4 / (3.5 - math.log(accuracy)),
+            steep_step=4.2 / max(6.0, -math.log(accuracy) - 7.0),
+            steepest_step=4.2 / max(6.0, -math.log(accuracy) - 3.0),
             order=math.ceil(4.0 + 2.0 * digits),
         )
+
+    def target_grid(self, model: AttentionModel, V: float) -> tuple[float, float, int]:
+        """Trapezoidal steps in v* and in u*, in standard deviations, and the order of Gauss rules.
+
+        The energy is V times a function of T, so V sigma^2 (1 - omega) says how much h* matters;
+        T changes with u* more than with v*.
+        """
+        sigma = model.require_solvable()
+        steepness = (V * sigma**2 * (1.0 - model.omega) - _GENTLE) / (_STEEP - _GENTLE)
+        share = min(max(steepness, 0.0), 1.0)
+        unit = min(1.0, 0.5 / sigma)
+        v_step = self.target_step * min(1.0, self.steep_step / self.target_step) ** share
+        u_step = self.target_step * min(1.0, self.steepest_step / self.target_step) ** share
+        order = math.ceil(self.order * self.target_step / u_step)
+        return unit * v_step, unit * u_step, order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,12 +185,14 @@ def channel_expectations(
         raise ComputationFailed(f"overlaps left the admissible domain: {overlaps}")
     parameters = (sigma, model.omega, model.mixing[0][0], model.mixing[1][1])
     half_width = resolution.cut_off + 0.5
+    v_step, u_step, order = resolution.target_grid(model, V)
     points, weights = target_rule(
         parameters,
         V,
         half_width,
-        math.ceil(half_width / (resolution.target_step * min(1.0, 0.5 / sigma))),
-        resolution.order,
+        math.ceil(half_width / v_step),
+        math.ceil(half_width / u_step),
+        order,
         exchange=parameters[2] == parameters[3],
         reflection=m == 0.0 or theta == 0.0,
     )

@@ -13,6 +13,12 @@ SETTINGS = {
     "triple points": ((0.95, 0.94, 0.5, 12.0), (0.0, 0.0), 0.3),
     "sheets": ((0.89, 0.23, 0.45, 12.0), (0.7, 0.7), 0.4),
     "forks": ((0.62, 0.93, 0.6, 20.0), (0.2, -0.3), 0.4),
+    # a contact splits in two for a stretch of 0.04 of its curve
+    "swallowtails": ((0.7972, 0.6665, 0.6, 28.95), (0.208, 0.0), 0.334),
+    # curves between triple points lead round to where they began
+    "loop": ((0.7523, 0.7365, 0.6, 28.95), (0.208, 0.0), 0.434),
+    # the pair meets while its middle turns away at a curvature of 50
+    "sharp cusp": ((0.7833, 0.4854, 0.6, 28.95), (0.208, 0.0), 0.37),
 }
 
 

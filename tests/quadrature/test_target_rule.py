@@ -54,7 +54,7 @@ def test_onset_points_solve_the_explicit_condition_and_none_is_missing(parameter
 @pytest.mark.parametrize(("parameters", "V"), CASES)
 def test_the_rule_integrates_the_gaussian(parameters, V, exchange, reflection):
     points, weights = target_rule(
-        parameters, V, 9.0, 48, 28, exchange=exchange, reflection=reflection
+        parameters, V, 9.0, 48, 48, 28, exchange=exchange, reflection=reflection
     )
     u, v = points.T / parameters[0]
     k = 1.5
@@ -98,7 +98,7 @@ def test_a_kink_of_third_order_at_the_onset_costs_no_accuracy(parameters, V):
         return np.maximum(0.0, condition(u, v, parameters, V)) ** 3
 
     # on lines of the rule, against a quadrature that is told where the kinks are
-    points, weights = target_rule(parameters, V, 8.5, 34, 28, exchange=False, reflection=False)
+    points, weights = target_rule(parameters, V, 8.5, 34, 34, 28, exchange=False, reflection=False)
     step = 8.5 * sigma / 34.0
     fine = np.linspace(-edge, edge, 4001)
     scale = weights @ jumping(*points.T)
