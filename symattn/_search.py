@@ -77,11 +77,9 @@ def newton_point(
     overlaps: Overlaps,
     branch: str,
     resolution: Resolution,
-    *,
-    diagnose: bool = False,
 ) -> NewtonPoint:
     """Evaluate state evolution and its Newton correction at `overlaps`."""
-    step = evolve(model, alpha, overlaps, resolution, diagnose=diagnose)
+    step = evolve(model, alpha, overlaps, resolution)
     unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
     inverse = np.zeros((4, 4))
     try:
@@ -99,8 +97,6 @@ def newton(
     resolution: Resolution,
     tolerance: float,
     progress: Progress,
-    *,
-    diagnose: bool = False,
 ) -> NewtonPoint:
     """Newton's method from `start`; the point whose correction is below `tolerance`.
 
@@ -122,7 +118,7 @@ def newton(
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
         if overlaps.V * model.lam > _RUNAWAY_V * rho:
             raise SearchEnded("V runs away")
-        point = newton_point(model, alpha, overlaps, branch, resolution, diagnose=diagnose)
+        point = newton_point(model, alpha, overlaps, branch, resolution)
         change = point.change
         progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
         at_noise = change < _NOISE and change > 0.3 * before

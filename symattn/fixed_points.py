@@ -28,9 +28,9 @@ from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
 from symattn.quadrature import _channel as columns
-from symattn.quadrature.expectations import Certificate, Resolution
+from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 from symattn.quadrature.generalization_error import mean_test_loss
-from symattn.state_evolution import Step, evolve
+from symattn.state_evolution import Step
 from symattn.zero_point import zero_point
 
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
@@ -40,6 +40,8 @@ _FINEST_ACCURACY = 1e-13
 _MOST_DIGITS = 14
 #: Accuracy at which sensitivities are taken.
 _ROUGH = 1e-3
+#: Accuracy at which replicon and jump probability are taken where the prox jumps.
+_DESCRIBED = 1e-5
 #: The two sums over the fold that are compared have kinks and agree to a percent or so.
 _LARGEST_OVERCOUNT = 0.05
 
@@ -266,6 +268,7 @@ def _fixed_point(
     accuracy = max(10.0**-digits, _FINEST_ACCURACY)
     while True:
         tolerance = 0.02 * 10.0**-digits
+        finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
         try:
             coarse = newton(
                 model,
@@ -275,23 +278,24 @@ def _fixed_point(
                 Resolution.for_accuracy(accuracy),
                 tolerance,
                 progress,
-                diagnose=True,
             )
-            finer = Resolution.for_accuracy(max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY))
-            fine = newton_point(model, alpha, coarse.step.overlaps, branch, finer, diagnose=True)
+            overlaps = coarse.step.overlaps
+            fine = newton_point(model, alpha, overlaps, branch, Resolution.for_accuracy(finer))
             require_on_branch(fine, branch)
         except SearchEnded as error:
             raise ComputationFailed(
                 f"{branch} branch at alpha = {alpha:.6g}: found to three digits, but not "
                 f"refined to {digits} ({error}); try fewer digits"
             ) from error
-        overlaps = coarse.step.overlaps
         progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
-        point = _certified(model, alpha, branch, coarse, fine, finer, digits)
-        objection = _objection(point, fine.step.expectations.certificate, 10.0**-digits)
-        if _digits_reached(point) >= digits and not objection:
-            return point
+        refined = _Refined.of(model, alpha, branch, coarse, fine)
+        objection = refined.objection(10.0**-digits)
+        if _digits_reached(refined.values, refined.errors) >= digits and not objection:
+            point = _described(model, alpha, branch, refined, accuracy, digits)
+            if _digits_reached(point.to_dict(), point.errors) >= digits:
+                return point
         if accuracy <= _FINEST_ACCURACY:
+            point = _described(model, alpha, branch, refined, accuracy, digits)
             _require_digits(point, digits)
             raise ComputationFailed(
                 f"{branch} branch at alpha = {alpha:.6g}: {digits} digits cannot be certified: "
@@ -301,177 +305,242 @@ def _fixed_point(
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
 
 
-def _objection(point: FixedPoint, certificate: Certificate, tolerance: float) -> str:
-    """What forbids to trust the means to this relative tolerance; an empty text if nothing does.
+@dataclass(frozen=True, slots=True)
+class _Refined:
+    """State evolution at one point by a coarse and a fine set of grids, and what that certifies.
 
-    A missed or doubled piece of the jump set of weight e changes the means by a few e.
+    Attributes
+    ----------
+    coarse, fine : Step
+    values, errors : dict
+        Overlaps, hats, training losses and mean envelope, and their absolute errors.
+    moved : array, shape (4,)
+        How far the fixed point may lie from the overlaps.
+    correction : float
+        Largest component of the Newton correction that is left.
+    rounding, safety : float
+        Relative rounding, and the factor by which differences between the grids are taken.
     """
-    if certificate.normalisation > tolerance:
-        return f"the density integrates to 1 only within {certificate.normalisation:.1e}"
-    if certificate.doubled > 0.01 * tolerance:
-        return f"jumps of weight {certificate.doubled:.1e} were counted twice"
-    gap = abs(point.train_loss - point.train_loss_direct)
-    if gap > point.errors["train_loss"] + point.errors["train_loss_direct"]:
-        return f"the two forms of the training loss differ by {gap:.1e}, beyond their errors"
-    if certificate.uncovered > 0.01 * tolerance:
-        return f"jumps of weight {certificate.uncovered:.1e} were not resolved"
-    if certificate.chord_gap < -1e-9:
-        return f"a third minimum undercuts a jump by {-certificate.chord_gap:.1e}"
-    if certificate.jump_normalisation > tolerance:
-        return f"the jumped region integrates to {certificate.jump_normalisation:.1e} instead of 0"
-    if certificate.fold > tolerance and certificate.overcount > _LARGEST_OVERCOUNT:
-        return f"pieces of the jump set overlap (mismatch {certificate.overcount:.1e})"
-    return ""
+
+    coarse: Step
+    fine: Step
+    values: dict[str, float]
+    errors: dict[str, float]
+    moved: FloatArray
+    correction: float
+    rounding: float
+    safety: float
+
+    @classmethod
+    def of(
+        cls,
+        model: AttentionModel,
+        alpha: float,
+        branch: str,
+        coarse: NewtonPoint,
+        fine: NewtonPoint,
+    ) -> _Refined:
+        """Errors at `fine.step.overlaps`, from the difference to `coarse`."""
+        step, other = fine.step, coarse.step
+        overlaps = step.overlaps
+        means = step.expectations.means
+        certificate = step.expectations.certificate
+        rounding = max(4e-16, certificate.normalisation)
+        # kinks that the rule over h* does not know make its convergence algebraic
+        safety = 2.0 if certificate.fold > 0.0 else 1.0
+        moved = np.abs(fine.correction) + np.abs(
+            safety * (fine.inverse @ np.subtract(step.image, other.image))
+        )
+        moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
+        hats_moved = safety * np.abs(np.subtract(step.hats, other.hats))
+        hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
+        for zero in set(range(4)) - {*UNKNOWNS[branch]}:
+            moved[zero] = hats_moved[zero] = 0.0
+
+        # the extremal form errs by its own quadrature and by products of errors
+        pairs = moved * hats_moved[[2, 1, 0, 3]]
+        loss_error = safety * abs(step.train_loss - other.train_loss) + float(pairs.sum())
+        direct_error = safety * abs(step.train_loss_direct - other.train_loss_direct)
+        direct_gradient = train_loss_direct_gradient(
+            alpha,
+            *step.hats,
+            means[columns.DQ_G_SQUARED],
+            means[columns.DM_G_SQUARED],
+            means[columns.DTHETA_G_SQUARED],
+            means[columns.RESPONSE],
+            overlaps.V,
+            model.lam,
+            model.require_solvable(),
+        )
+        direct_error += float(np.abs(direct_gradient) @ moved)
+        envelope = float(means[columns.ENVELOPE])
+        envelope_error = safety * abs(envelope - other.expectations.means[columns.ENVELOPE])
+        envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
+        errors = {
+            **dict(zip(Overlaps._fields, moved, strict=True)),
+            **dict(zip(Hats._fields, hats_moved, strict=True)),
+            "train_loss": loss_error + rounding * abs(step.train_loss),
+            "train_loss_direct": direct_error + rounding * abs(step.train_loss),
+            "envelope": envelope_error,
+        }
+        return cls(
+            coarse=other,
+            fine=step,
+            values={
+                **overlaps._asdict(),
+                **step.hats._asdict(),
+                "train_loss": step.train_loss,
+                "train_loss_direct": step.train_loss_direct,
+                "envelope": envelope,
+            },
+            errors={name: float(error) for name, error in errors.items()},
+            moved=moved,
+            correction=float(np.max(np.abs(fine.correction))),
+            rounding=rounding,
+            safety=safety,
+        )
+
+    def objection(self, tolerance: float) -> str:
+        """What forbids to trust the means to this relative tolerance; empty if nothing does.
+
+        A missed or doubled piece of the jump set of weight e changes the means by a few e.
+        """
+        certificate = self.fine.expectations.certificate
+        if certificate.normalisation > tolerance:
+            return f"the density integrates to 1 only within {certificate.normalisation:.1e}"
+        if certificate.doubled > 0.01 * tolerance:
+            return f"jumps of weight {certificate.doubled:.1e} were counted twice"
+        gap = abs(self.values["train_loss"] - self.values["train_loss_direct"])
+        if gap > self.errors["train_loss"] + self.errors["train_loss_direct"]:
+            return f"the two forms of the training loss differ by {gap:.1e}, beyond their errors"
+        if certificate.uncovered > 0.01 * tolerance:
+            return f"jumps of weight {certificate.uncovered:.1e} were not resolved"
+        if certificate.chord_gap < -1e-9:
+            return f"a third minimum undercuts a jump by {-certificate.chord_gap:.1e}"
+        if certificate.jump_normalisation > tolerance:
+            weight = certificate.jump_normalisation
+            return f"the jumped region integrates to {weight:.1e} instead of 0"
+        if certificate.fold > tolerance and certificate.overcount > _LARGEST_OVERCOUNT:
+            return f"pieces of the jump set overlap (mismatch {certificate.overcount:.1e})"
+        return ""
 
 
-def _certified(
+def _described(
     model: AttentionModel,
     alpha: float,
     branch: str,
-    coarse: NewtonPoint,
-    fine: NewtonPoint,
-    finer: Resolution,
+    refined: _Refined,
+    accuracy: float,
     digits: int,
 ) -> FixedPoint:
-    """The fixed point at `fine.step.overlaps`, with errors from the difference to `coarse`."""
-    step = fine.step
-    overlaps = step.overlaps
-    means = step.expectations.means
-    rounding = max(4e-16, step.expectations.certificate.normalisation)
-    # kinks that the rule over h* does not know make its convergence algebraic
-    safety = 2.0 if step.expectations.certificate.fold > 0.0 else 1.0
-    moved = np.abs(fine.correction) + np.abs(
-        safety * (fine.inverse @ np.subtract(step.image, coarse.step.image))
-    )
-    moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
-    hats_moved = safety * np.abs(np.subtract(step.hats, coarse.step.hats))
-    hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
-    for zero in set(range(4)) - {*UNKNOWNS[branch]}:
-        moved[zero] = hats_moved[zero] = 0.0
-    q, V = overlaps.q, overlaps.V
-
-    # the extremal form errs by its own quadrature and by products of errors
-    pairs = moved * hats_moved[[2, 1, 0, 3]]
-    loss_error = safety * abs(step.train_loss - coarse.step.train_loss) + float(pairs.sum())
-    direct_error = safety * abs(step.train_loss_direct - coarse.step.train_loss_direct)
-    direct_gradient = train_loss_direct_gradient(
-        alpha,
-        *step.hats,
-        means[columns.DQ_G_SQUARED],
-        means[columns.DM_G_SQUARED],
-        means[columns.DTHETA_G_SQUARED],
-        means[columns.RESPONSE],
-        V,
-        model.lam,
-        model.require_solvable(),
-    )
-    direct_error += float(np.abs(direct_gradient) @ moved)
-
-    envelope_error = safety * abs(
-        means[columns.ENVELOPE] - coarse.step.expectations.means[columns.ENVELOPE]
-    )
-    envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
-
-    test_error, test_quadrature = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
-    here = mean_test_loss(model, overlaps, 1e-5)[0]
-    test_moved = 0.0
-    for k in (0, 1, 3):
-        if moved[k] > 0.0:
-            ahead = list(overlaps)
-            change = 1e-3 * max(abs(ahead[k]), 1e-3 * math.sqrt(q))
-            ahead[k] += change
-            shifted = mean_test_loss(model, Overlaps(*ahead), 1e-5)[0]
-            test_moved += abs(shifted - here) / change * moved[k]
-
-    described = _description(alpha, step)
-    described_error = safety * np.abs(described - _description(alpha, coarse.step))
-    described_error += _drift(model, alpha, overlaps, moved)
-    described_error[0] += alpha * V**2 * step.expectations.smooth_response_error
-    described_error[1:] += math.exp(-0.5 * finer.cut_off**2)
-    replicon, probability, flux = (float(x) for x in described)
+    """The fixed point at `refined.fine.overlaps`, with what costs further evaluations."""
+    step = refined.fine
+    test_error, test_error_error = _test_error(model, step.overlaps, refined.moved, digits)
+    description, description_errors = _description_and_errors(model, alpha, refined, accuracy)
+    names = ("replicon", "jump_probability", "jump_flux")
     errors = {
-        **dict(zip(("q", "m", "V", "theta"), moved, strict=True)),
-        **dict(zip(("q_hat", "m_hat", "V_hat", "theta_hat"), hats_moved, strict=True)),
-        "train_loss": loss_error + rounding * abs(step.train_loss),
-        "train_loss_direct": direct_error + rounding * abs(step.train_loss),
-        "envelope": envelope_error,
-        "test_error": test_quadrature + test_moved,
-        "replicon": described_error[0] + rounding,
-        "jump_probability": described_error[1],
-        "jump_flux": described_error[2],
+        **refined.errors,
+        "test_error": test_error_error,
+        **dict(zip(names, map(float, description_errors), strict=True)),
     }
-    certificate = step.expectations.certificate
     return FixedPoint(
         branch=branch,
         alpha=alpha,
-        overlaps=overlaps,
+        overlaps=step.overlaps,
         hats=step.hats,
         train_loss=step.train_loss,
         train_loss_direct=step.train_loss_direct,
-        envelope=float(means[columns.ENVELOPE]),
+        envelope=refined.values["envelope"],
         test_error=test_error,
-        replicon=replicon,
-        jump_probability=probability,
-        jump_flux=flux,
-        errors=MappingProxyType({name: float(error) for name, error in errors.items()}),
+        **dict(zip(names, map(float, description), strict=True)),
+        errors=MappingProxyType(errors),
         certificate=MappingProxyType(
             {
-                "residual": float(np.max(np.abs(fine.correction))),
+                "residual": refined.correction,
                 "points": step.expectations.points,
-                **asdict(certificate),
+                **asdict(step.expectations.certificate),
             }
         ),
         eigenvalues=tuple(complex(z) for z in np.linalg.eigvals(step.jacobian)),
     )
 
 
-def _description(alpha: float, step: Step) -> FloatArray:
-    """(replicon, jump_probability, jump_flux) of a step."""
-    V = step.overlaps.V
-    of = step.expectations
-    return np.array(
-        [
-            1.0 - alpha * V**2 * of.smooth_response,
-            of.jump_probability,
-            -alpha / V * of.jump_length + 0.0,  # never -0.0
-        ]
-    )
-
-
-def _drift(
-    model: AttentionModel, alpha: float, overlaps: Overlaps, moved: FloatArray
-) -> FloatArray:
-    """By how much `_description` may change when the overlaps change by `moved`, to first order."""
-    rough = Resolution.for_accuracy(_ROUGH)
-    here = _description(alpha, evolve(model, alpha, overlaps, rough, diagnose=True))
-    total = np.zeros(3)
+def _test_error(
+    model: AttentionModel, overlaps: Overlaps, moved: FloatArray, digits: int
+) -> tuple[float, float]:
+    """eps_g and its error when the overlaps may be off by `moved`."""
+    value, error = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
+    rough = 1e-5
+    here = mean_test_loss(model, overlaps, rough)[0]
     for k in range(4):
-        if moved[k] > 0.0:
+        if k != 2 and moved[k] > 0.0:  # eps_g does not depend on V
+            ahead = list(overlaps)
+            change = 1e-3 * max(abs(ahead[k]), 1e-3 * math.sqrt(overlaps.q))
+            ahead[k] += change
+            shifted = mean_test_loss(model, Overlaps(*ahead), rough)[0]
+            error += float(abs(shifted - here) / change * moved[k])
+    return value, error
+
+
+def _description(alpha: float, V: float, of: Expectations) -> FloatArray:
+    """(replicon, jump_probability, jump_flux)."""
+    flux = -alpha / V * of.jump_length + 0.0  # never -0.0
+    return np.array([1.0 - alpha * V**2 * of.smooth_response, of.jump_probability, flux])
+
+
+def _description_and_errors(
+    model: AttentionModel, alpha: float, refined: _Refined, accuracy: float
+) -> tuple[FloatArray, FloatArray]:
+    """`_description` at the fixed point, and its absolute errors.
+
+    Where something jumps, replicon and jump_probability have few digits on any grid, so they come
+    from coarse ones.
+    """
+    overlaps, V = refined.fine.overlaps, refined.fine.overlaps.V
+
+    def diagnosed(at: Overlaps, aim: float) -> FloatArray:
+        resolution = Resolution.for_accuracy(aim)
+        return _description(alpha, at.V, channel_expectations(model, at, resolution, diagnose=True))
+
+    rough = diagnosed(overlaps, _ROUGH)
+    description = _description(alpha, V, refined.fine.expectations)
+    errors = refined.safety * np.abs(
+        description - _description(alpha, V, refined.coarse.expectations)
+    )
+    if refined.fine.expectations.certificate.fold > 0.0:
+        resolution = Resolution.for_accuracy(max(accuracy, _DESCRIBED))
+        at = channel_expectations(model, overlaps, resolution, diagnose=True)
+        description[:2] = _description(alpha, V, at)[:2]
+        errors[:2] = refined.safety * np.abs(description - rough)[:2]
+        errors[0] += alpha * V**2 * at.smooth_response_error
+        errors[1:] += math.exp(-0.5 * resolution.cut_off**2)
+    for k in range(4):
+        if refined.moved[k] > 0.0:
             change = 0.02 * abs(overlaps[k])
             ahead = list(overlaps)
             ahead[k] += change if k != 3 else -change
-            there = evolve(model, alpha, Overlaps(*ahead), rough, diagnose=True)
-            total += np.abs(_description(alpha, there) - here) / change * moved[k]
-    return total
+            there = diagnosed(Overlaps(*ahead), _ROUGH)
+            errors += np.abs(there - rough) / change * refined.moved[k]
+    errors[0] += refined.rounding
+    return description, errors
 
 
 #: What `digits` speaks of.
 _CERTIFIED = ("q", "m", "V", "theta", "train_loss", "test_error")
 
 
-def _digits_reached(point: FixedPoint) -> int:
-    """The number of significant digits that every overlap and loss has."""
-    values = {**point.overlaps._asdict(), "train_loss": point.train_loss}
-    values["test_error"] = point.test_error
+def _digits_reached(values: Mapping[str, float], errors: Mapping[str, float]) -> int:
+    """The number of significant digits that every overlap and loss in `errors` has."""
     worst = max(
-        (point.errors[name] / abs(values[name]) for name in _CERTIFIED if values[name] != 0.0),
-        default=1.0,
+        errors[name] / abs(values[name])
+        for name in _CERTIFIED
+        if name in errors and values[name] != 0.0
     )
     return math.floor(-math.log10(max(2.0 * worst, 1e-17)))
 
 
 def _require_digits(point: FixedPoint, digits: int) -> None:
-    reached = _digits_reached(point)
+    reached = _digits_reached(point.to_dict(), point.errors)
     if reached < digits:
         jumps = point.certificate["fold"] > 0.0
         raise ComputationFailed(

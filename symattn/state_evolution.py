@@ -72,8 +72,6 @@ def evolve(
     alpha: float,
     overlaps: Overlaps,
     resolution: Resolution,
-    *,
-    diagnose: bool = False,
 ) -> Step:
     """Apply state evolution at sample complexity `alpha` = n/d to `overlaps`.
 
@@ -83,7 +81,7 @@ def evolve(
         If the overlaps are not admissible, or the means cannot be computed there.
     """
     sigma = model.require_solvable()
-    expectations = channel_expectations(model, overlaps, resolution, diagnose=diagnose)
+    expectations = channel_expectations(model, overlaps, resolution)
     means = expectations.means
     conjugates = Hats(
         *hats(

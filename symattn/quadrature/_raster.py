@@ -34,16 +34,34 @@ def fill_triangle(
     rows, columns = mask.shape
     first_i = max(0, math.ceil((min(p_u, q_u, r_u) - origin) / pitch - 1e-9))
     last_i = min(rows - 1, math.floor((max(p_u, q_u, r_u) - origin) / pitch + 1e-9))
-    first_j = max(0, math.ceil((min(p_v, q_v, r_v) - origin) / pitch - 1e-9))
-    last_j = min(columns - 1, math.floor((max(p_v, q_v, r_v) - origin) / pitch + 1e-9))
+    least_v = min(p_v, q_v, r_v)
+    most_v = max(p_v, q_v, r_v)
+    # the shares of q and r in a point grow with v at these rates
+    by_q = -(r_u - p_u) / area
+    by_r = (q_u - p_u) / area
     for i in range(first_i, last_i + 1):
         u = origin + i * pitch - p_u
+        of_q = u * (r_v - p_v) / area
+        of_r = -u * (q_v - p_v) / area
+        low, high = _where_positive(of_q, by_q, least_v - p_v, most_v - p_v)
+        low, high = _where_positive(of_r, by_r, low, high)
+        low, high = _where_positive(1.0 - of_q - of_r, -by_q - by_r, low, high)
+        first_j = max(0, math.ceil((low + p_v - origin) / pitch - 1e-9))
+        last_j = min(columns - 1, math.floor((high + p_v - origin) / pitch + 1e-9))
         for j in range(first_j, last_j + 1):
-            v = origin + j * pitch - p_v
-            second = (u * (r_v - p_v) - (r_u - p_u) * v) / area
-            third = ((q_u - p_u) * v - u * (q_v - p_v)) / area
-            if second >= -1e-9 and third >= -1e-9 and second + third <= 1.0 + 1e-9:
-                mask[i, j] = owner if mask[i, j] == 0 or mask[i, j] == owner else DOUBLY
+            mask[i, j] = owner if mask[i, j] == 0 or mask[i, j] == owner else DOUBLY
+
+
+@compiled
+def _where_positive(value: float, rate: float, low: float, high: float) -> tuple[float, float]:
+    """The part of (low, high) in which value + rate v is not negative; its ends may be crossed."""
+    if rate > 0.0:
+        return max(low, -value / rate), high
+    if rate < 0.0:
+        return low, min(high, -value / rate)
+    if value < 0.0:
+        return 1.0, 0.0
+    return low, high
 
 
 @compiled

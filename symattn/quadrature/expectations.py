@@ -145,9 +145,9 @@ class Expectations:
         E_{h*} int over the jump set of N(w | h*) |jump of x*| dS.
     smooth_response, smooth_response_error : float
         E|dg/dw|_F^2 without the jumps, and the mean difference of its sums over two halves of the
-        x grid; NaN unless diagnosed.
+        x grid; NaN where something jumps, unless diagnosed.
     jump_probability : float
-        Probability that the energy at w has more than one local minimum; NaN unless diagnosed.
+        Probability that the energy at w has more than one local minimum; NaN likewise.
     certificate : Certificate
     points : int
         Number of h* at which the inner integral was done.
@@ -242,17 +242,18 @@ def channel_expectations(
     if theta == 0.0:
         means[list(columns.ODD_IN_THETA)] = 0.0
     fold = float(weights @ reports[:, columns.FOLD])
+    described = diagnose or fold == 0.0
     return Expectations(
         means=means,
         jump_length=float(weights @ reports[:, columns.JUMP_LENGTH]),
         smooth_response=float(weights @ reports[:, columns.SMOOTH_RESPONSE])
-        if diagnose
+        if described
         else math.nan,
         smooth_response_error=float(weights @ np.abs(reports[:, columns.SMOOTH_IMBALANCE]))
-        if diagnose
+        if described
         else math.nan,
         jump_probability=float(weights @ reports[:, columns.SEVERAL_MINIMA])
-        if diagnose
+        if described
         else math.nan,
         certificate=Certificate(
             normalisation=abs(float(means[columns.NORM]) - 1.0),
