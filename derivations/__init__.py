@@ -14,14 +14,14 @@ from symattn.symbolic.size import Size
 
 SCRIPTS = (
     "01_local_fields",
-    "02_channel",
-    "03_inverse_prox",
-    "04_training_loss",
-    "05_hats",
-    "06_ridge",
-    "07_losses",
-    "08_symmetries",
-    "09_jacobian",
+    "05_free_energy",
+    "06_channel",
+    "07_inverse_prox",
+    "08_hats",
+    "09_ridge",
+    "10_losses",
+    "11_symmetries",
+    "12_jacobian",
 )
 
 

@@ -21,7 +21,7 @@ def chapter(size: Size) -> Chapter:
         steps.append(_jacobian(c))
     return Chapter(
         "The ridge side",
-        "Stationarity of the training loss in the hats. $D$ and $B$ are those of chapter 4.",
+        "Stationarity of the training loss in the hats. $D$ and $B$ are those of chapter 5.",
         tuple(steps),
     )
 

@@ -20,7 +20,7 @@ def chapter(size: Size) -> Chapter:
     return Chapter(
         "The training loss",
         "Overlaps and their conjugates, the hats, meet in one function. Its stationarity in the "
-        "overlaps gives the hats (chapter 5), in the hats the overlaps (chapter 6).",
+        "overlaps gives the hats (chapter 8), in the hats the overlaps (chapter 9).",
         (_extremal(c),),
     )
 
