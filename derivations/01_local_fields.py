@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import sympy as sp
-from mpmath import matrix, mpf
+from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import attention, definition, law
+from symattn.symbolic import attention, definition, law, moments
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Values, agree, at_random, filled, flat
+from symattn.symbolic.checks import (
+    Case,
+    Values,
+    agree,
+    at_random,
+    filled,
+    flat,
+    gaussian_nodes,
+    sample,
+)
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
 from symattn.symbolic.latex import formula
-from symattn.symbolic.points import tokens
+from symattn.symbolic.points import assigned, tokens
 from symattn.symbolic.size import Size
 
 
@@ -19,9 +28,11 @@ def chapter(size: Size) -> Chapter:
     c = coordinates(size)
     return Chapter(
         "Local fields",
-        r"Attention only sees the data through the fields $x_l$ and $h^\star_l$, projections of a "
-        r"token on the few columns of $Q$ and $Q^\star$.",
-        (_law(c), _student(c), _target(c)),
+        r"Attention only sees the data through the local fields $x_l = Q^\top(\text{token }l + p_l)"
+        r"/\sqrt d$ and $h^\star_l = Q^{\star\top}(\text{token }l)/\sqrt d$, projections on the few "
+        r"columns of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter reduces it "
+        "to the attention weights, and gives the law of the fields.",
+        (_student(c), _target(c), _tokens(), _reduction(c), _law(c)),
     )
 
 
@@ -57,7 +68,8 @@ def _law(c: Coordinates) -> Step:
     return Step(
         key="law",
         title="The law of the student's field",
-        statement=r"Given $h^\star_l \sim \mathcal{N}(0, \rho)$, the field $w_l$ is Gaussian with "
+        statement=r"$w_l$ is the field of a student on a sample that it has not been trained on. Given "
+        r"$h^\star_l \sim \mathcal{N}(0, \rho)$, the field $w_l$ is Gaussian with "
         r"mean $m_l + \theta\rho^{-1}h^\star_l$ and covariance "
         r"$q - \theta\rho^{-1}\theta^\top$, independently for each token. In components:",
         equations=tuple(
@@ -65,16 +77,12 @@ def _law(c: Coordinates) -> Step:
         ),
         reason=r"The tokens are Gaussian, so projections on $Q$ and $Q^\star$ are jointly Gaussian "
         r"with the overlaps as covariances; condition on $h^\star_l$.",
-        assumptions=(
-            "For large $d$ the overlaps of a trained student do not fluctuate, and $w_l$ is the "
-            "field of a student that has not seen the sample (replica-symmetric postulate).",
-        ),
+        assumptions=("$Q$ and $Q^\\star$ do not depend on the sample.",),
         check=Check(
             "mean and covariance from the inverse of the joint covariance of "
             r"$(h^\star_l, w_l)$, at random overlaps, to 40 digits.",
             lambda formulas: agree(formulas, at_random(symbols, conditioned)),
         ),
-        postulate=True,
     )
 
 
@@ -128,6 +136,97 @@ def _target(c: Coordinates) -> Step:
             lambda formulas: agree(formulas, at_random(symbols, by_definition)),
         ),
     )
+
+
+def _tokens() -> Step:
+    (same, other), (own, mixed) = ((0, 0), (0, 1)), ("|z_l|^2/d", r"z_l\cdot z_k/d")
+
+    def case(seed: int) -> Case:
+        dimension = 1 + seed % 3
+        sigma = sample((y.sigma,), seed)[y.sigma]
+        first = second = crossed = mpf(0)
+        for weight, nodes in gaussian_nodes(2 * dimension):
+            token, another = nodes[:dimension], nodes[dimension:]
+            square = sigma**2 * mp.fsum(x**2 for x in token) / dimension
+            product = sigma**2 * mp.fdot(token, another) / dimension
+            first += weight * square
+            second += weight * square**2
+            crossed += weight * product**2
+        return {y.sigma: sigma, y.d: mpf(dimension)}, [first, second - first**2, crossed]
+
+    return Step(
+        key="tokens",
+        title="Products of tokens",
+        statement="For independent tokens $z_l$ with $d$ components of variance $\\sigma^2$, at any "
+        "$d$ and for $k \\ne l$:",
+        equations=(
+            Equation(rf"\mathbb{{E}}\left[{own}\right]", moments.mean_of_products([same])),
+            Equation(rf"\mathrm{{Var}}\left[{own}\right]", moments.variance_of_product(same)),
+            Equation(rf"\mathrm{{Var}}\left[{mixed}\right]", moments.variance_of_product(other)),
+        ),
+        reason=r"Isserlis' theorem: a sum over pairings, each with a factor $d$ for every sum over "
+        r"components that it leaves. So $z_l\cdot z_k/d \to \sigma^2\delta_{lk}$, with fluctuations "
+        r"of order $1/\sqrt d$.",
+        check=Check(
+            "the moments for $d = 1, 2, 3$ by Gauss-Hermite nodes that are exact for them, to 40 "
+            "digits.",
+            lambda formulas: agree(formulas, case, points=3),
+        ),
+    )
+
+
+def _reduction(c: Coordinates) -> Step:
+    gram = c.order_parameters.gram
+    values = [f(c.mismatch, c.weights, gram) for f in (moments.loss_mean, moments.loss_variance)]
+    if c.size.is_rotated:
+        values = [sp.factor_terms(value) for value in values]
+    symbols = (*y.entries(c.weights), *y.entries(c.target), y.sigma)
+
+    def case(seed: int) -> Case:
+        dimension = 1 + seed % 2
+        values = {**sample(symbols, seed), y.d: mpf(dimension)}
+        encodings = _encodings(c, dimension, seed)
+        values.update(assigned(gram, encodings * encodings.T))
+        mismatch, weights = filled(c.mismatch, values), filled(c.weights, values)
+        moved = weights * encodings
+        mean = square = mpf(0)
+        for weight, nodes in gaussian_nodes(c.size.length * dimension):
+            rows = [nodes[i : i + dimension] for i in range(0, len(nodes), dimension)]
+            error = values[y.sigma] * mismatch * matrix(rows) - moved
+            loss = mp.fsum(entry**2 for entry in error) / (2 * dimension)
+            mean += weight * loss
+            square += weight * loss**2
+        return values, [mean, square - mean**2]
+
+    return Step(
+        key="reduction",
+        title="The loss only depends on the weights",
+        statement=r"At given weights $S$ and $T$ the error is $y - f_Q = (T-S)\,z - S\,p$ for tokens "
+        "$z$ of dimension $d$, and the loss of a sample has mean and variance",
+        equations=(
+            Equation(r"\mathbb{E}\,\frac{|y - f_Q|^2}{2d}", values[0]),
+            Equation(r"\mathrm{Var}\,\frac{|y - f_Q|^2}{2d}", values[1]),
+        ),
+        reason=r"$|Bz|^2 = \sum_{lk}(B^\top B)_{lk}\,z_l\cdot z_k$ with the moments of the step "
+        "before, and the positional encodings have norm 1. As $d \\to \\infty$ only the mean of the "
+        r"first part is left, $\frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top$ with "
+        r"$\rho_\Sigma = \sigma^2 I$. The weights fix the tokens along the columns of $Q$ and "
+        r"$Q^\star$ only, which are $r + t$ of $d$ directions: another part of order $1/d$.",
+        check=Check(
+            "both moments for $d = 1, 2$ with explicit encodings, by Gauss-Hermite nodes that are "
+            "exact for them, to 40 digits.",
+            lambda formulas: agree(formulas, case, points=2),
+        ),
+    )
+
+
+def _encodings(c: Coordinates, dimension: int, seed: int) -> matrix:
+    """Positional encodings, one row a token; opposite and of norm 1 in the rotated case."""
+    if c.size.is_rotated:
+        row = [1 / mp.sqrt(dimension)] * dimension
+        return matrix([row, [-x for x in row]])
+    symbols = y.rectangular("p", c.size.length, dimension)
+    return filled(symbols, sample(tuple(symbols), seed))
 
 
 def _free_places(c: Coordinates) -> list[tuple[int, int]]:

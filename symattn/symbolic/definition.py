@@ -81,6 +81,53 @@ def extremal(
     return total - trace(ridge**-1 * source) / 2
 
 
+def replica_matrix(own: matrix, shared: matrix, count: int) -> matrix:
+    """The matrix over replicas with `shared` in every block and `own` added on the diagonal."""
+    rank = own.rows
+    whole = mp.zeros(count * rank, count * rank)
+    for a in range(count):
+        for b in range(count):
+            block = own + shared if a == b else shared
+            whole[a * rank : (a + 1) * rank, b * rank : (b + 1) * rank] = block
+    return whole
+
+
+def overlap_entropy(
+    q: matrix, m: matrix, theta: matrix, gram: matrix, penalty: mpf, sigma: mpf
+) -> mpf:
+    """ln of the measure of N columns of Q with given overlaps, per dimension, as d -> infinity.
+
+    q (N x N), m (K x N) on K independent encodings with products gram, theta (N x t); the columns
+    weigh exp(-penalty |Q|^2/2). What the overlaps with the encodings and with Q* fix is taken off;
+    the rest has the Gram matrix d C/sigma^2, whose density is Wishart's.
+    """
+    count = q.rows
+    rest = q - theta * theta.T / sigma**2 - sigma**2 * m.T * gram**-1 * m
+    volume = count * (1 + mp.log(2 * mp.pi)) + mp.log(mp.det(rest / sigma**2))
+    return (volume - penalty * trace(q) / sigma**2) / 2
+
+
+def overlap_action(
+    overlaps: tuple[matrix, matrix, matrix],
+    conjugates: tuple[matrix, matrix, matrix],
+    gram: matrix,
+    penalty: mpf,
+    sigma: mpf,
+) -> mpf:
+    """The same as an extremum over conjugates; (q, m, theta) over all replicas, as explicit matrices.
+
+    q (N x N), m (L x N), theta (N x t). The integral over Q is a Gaussian one for each row.
+    """
+    q, m, theta = overlaps
+    q_tilde, m_tilde, theta_tilde = conjugates
+    count = q.rows
+    precision = penalty * mp.eye(count) + sigma**2 * q_tilde
+    drift = m_tilde.T * gram * m_tilde + sigma**4 * theta_tilde * theta_tilde.T
+    bilinear = trace(q_tilde * q) / 2 - trace(m * m_tilde.T) - trace(theta * theta_tilde.T)
+    row = count * mp.log(2 * mp.pi) - mp.log(mp.det(precision)) + trace(precision**-1 * drift)
+    return bilinear + row / 2
+
+
 def trace(square: matrix) -> mpf:
     """Sum of the diagonal."""
     return mp.fsum(square[i, i] for i in range(square.rows))

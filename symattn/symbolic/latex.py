@@ -14,6 +14,8 @@ NAMES: Mapping[str, str] = {
     "sigma": r"\sigma",
     "lam": r"\lambda",
     "omega": r"\omega",
+    "beta": r"\beta",
+    "log_channel": r"\mathbb{E}[\ln\mathcal{Z}]",
     "u_star": r"u^\star",
     "v_star": r"v^\star",
     "a_mean": r"\bar a",
@@ -36,6 +38,11 @@ NAMES: Mapping[str, str] = {
 
 BASES: Mapping[str, str] = {
     "theta": r"\theta",
+    "chi": r"\chi",
+    "q_tilde": r"\tilde q",
+    "m_tilde": r"\tilde m",
+    "chi_tilde": r"\tilde\chi",
+    "theta_tilde": r"\tilde\theta",
     "q_hat": r"\hat q",
     "m_hat": r"\hat m",
     "V_hat": r"\hat V",

@@ -11,6 +11,9 @@ import sympy as sp
 alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
 omega = sp.Symbol("omega", real=True)
 
+# Of the replica calculation: inverse temperature, number of replicas, dimension, and det D.
+beta, n, d, det_denominator = sp.symbols("beta n d det_D", positive=True)
+
 # Of w given h*: s^-2, |w - mean|^2, and the components of w - mean.
 precision = sp.Symbol("precision", positive=True)
 distance2 = sp.Symbol("distance2", real=True)

@@ -1,0 +1,75 @@
+"""Exact moments of products of Gaussian tokens in d dimensions, by Isserlis' theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import sympy as sp
+
+from symattn.symbolic import symbols as y
+
+Pair = tuple[int, int]
+
+
+def mean_of_products(products: Sequence[Pair]) -> sp.Expr:
+    """E of the product of all x_l . x_k/d, for tokens x_l with N(0, sigma^2) components.
+
+    products: the pairs (l, k). A pairing of the factors contributes where it pairs equal tokens;
+    each closed loop of products and pairs is a sum over components that is left, a factor d.
+    """
+    ends = [token for product in products for token in product]
+    loops = [
+        _loops(pairing)
+        for pairing in _pairings(tuple(range(len(ends))))
+        if all(ends[i] == ends[j] for i, j in pairing)
+    ]
+    return y.sigma ** len(ends) * sum(y.d**count for count in loops) / y.d ** len(products)
+
+
+def variance_of_product(product: Pair) -> sp.Expr:
+    """The variance of x_l . x_k/d."""
+    square = mean_of_products([product, product])
+    return sp.cancel(square - mean_of_products([product]) ** 2)
+
+
+def loss_mean(mismatch: sp.MatrixBase, weights: sp.MatrixBase, gram: sp.MatrixBase) -> sp.Expr:
+    """E |B x - S p|^2/(2 d) over tokens x, at given weights S and mismatch B = T - S (L x L).
+
+    gram: G_lk = p_l . p_k.
+    """
+    positional = (weights * gram * weights.T).trace()
+    return (y.sigma**2 * sum(entry**2 for entry in mismatch) + positional / y.d) / 2
+
+
+def loss_variance(mismatch: sp.MatrixBase, weights: sp.MatrixBase, gram: sp.MatrixBase) -> sp.Expr:
+    """The variance of |B x - S p|^2/(2 d) over tokens x, as in `loss_mean`."""
+    square = mismatch.T * mismatch
+    moved = mismatch.T * weights
+    semantic = sum(entry**2 for entry in square) / 2
+    positional = (moved * gram * moved.T).trace()
+    return y.sigma**4 * semantic / y.d + y.sigma**2 * positional / y.d**2
+
+
+def _pairings(places: tuple[int, ...]) -> Iterator[list[Pair]]:
+    """All ways to divide places into pairs."""
+    if not places:
+        yield []
+        return
+    first, *others = places
+    for other in others:
+        rest = tuple(place for place in others if place != other)
+        for pairing in _pairings(rest):
+            yield [(first, other), *pairing]
+
+
+def _loops(pairing: Sequence[Pair]) -> int:
+    """Closed loops that a pairing makes with the products, which tie 0 to 1, 2 to 3 and so on."""
+    partner = dict(pairing) | {j: i for i, j in pairing}
+    left, count = set(partner), 0
+    while left:
+        count += 1
+        place = min(left)
+        while place in left:
+            left -= {place, place ^ 1}
+            place = partner[place ^ 1]
+    return count
