@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import attention, definition, law, moments
+from symattn.symbolic import attention, channel, definition, law, moments
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     Case,
@@ -28,10 +30,10 @@ def chapter(size: Size) -> Chapter:
     c = coordinates(size)
     return Chapter(
         "Local fields",
-        r"Attention only sees the data through the local fields $x_l = Q^\top(\text{token }l + p_l)"
-        r"/\sqrt d$ and $h^\star_l = Q^{\star\top}(\text{token }l)/\sqrt d$, projections on the few "
-        r"columns of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter reduces it "
-        "to the attention weights, and gives the law of the fields.",
+        r"Attention only sees the data through the local fields $x_l = Q^\top(\text{token }l + "
+        r"p_l)/\sqrt d$ and $h^\star_l = Q^{\star\top}(\text{token }l)/\sqrt d$, projections on "
+        r"the few columns of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter "
+        "reduces it to the attention weights, and gives the law of the fields.",
         (_student(c), _target(c), _tokens(), _reduction(c), _law(c)),
     )
 
@@ -68,10 +70,10 @@ def _law(c: Coordinates) -> Step:
     return Step(
         key="law",
         title="The law of the student's field",
-        statement=r"$w_l$ is the field of a student on a sample that it has not been trained on. Given "
-        r"$h^\star_l \sim \mathcal{N}(0, \rho)$, the field $w_l$ is Gaussian with "
-        r"mean $m_l + \theta\rho^{-1}h^\star_l$ and covariance "
-        r"$q - \theta\rho^{-1}\theta^\top$, independently for each token. In components:",
+        statement="$w_l$ is the field of a student on a sample that it has not been trained on. "
+        r"Given $h^\star_l \sim \mathcal{N}(0, \rho)$, the field $w_l$ is Gaussian with mean $m_l "
+        r"+ \theta\rho^{-1}h^\star_l$ and covariance $q - \theta\rho^{-1}\theta^\top$, "
+        "independently for each token. In components:",
         equations=tuple(
             Equation(name, value) for name, value in zip(names, [*mean, *upper], strict=True)
         ),
@@ -157,16 +159,16 @@ def _tokens() -> Step:
     return Step(
         key="tokens",
         title="Products of tokens",
-        statement="For independent tokens $z_l$ with $d$ components of variance $\\sigma^2$, at any "
-        "$d$ and for $k \\ne l$:",
+        statement=r"For independent tokens $z_l$ with $d$ components of variance $\sigma^2$, at "
+        r"any $d$ and for $k \ne l$:",
         equations=(
             Equation(rf"\mathbb{{E}}\left[{own}\right]", moments.mean_of_products([same])),
             Equation(rf"\mathrm{{Var}}\left[{own}\right]", moments.variance_of_product(same)),
             Equation(rf"\mathrm{{Var}}\left[{mixed}\right]", moments.variance_of_product(other)),
         ),
-        reason=r"Isserlis' theorem: a sum over pairings, each with a factor $d$ for every sum over "
-        r"components that it leaves. So $z_l\cdot z_k/d \to \sigma^2\delta_{lk}$, with fluctuations "
-        r"of order $1/\sqrt d$.",
+        reason="Isserlis' theorem: a sum over pairings, each with a factor $d$ for every sum over "
+        r"components that it leaves. So $z_l\cdot z_k/d \to \sigma^2\delta_{lk}$, with "
+        r"fluctuations of order $1/\sqrt d$.",
         check=Check(
             "the moments for $d = 1, 2, 3$ by Gauss-Hermite nodes that are exact for them, to 40 "
             "digits.",
@@ -177,9 +179,7 @@ def _tokens() -> Step:
 
 def _reduction(c: Coordinates) -> Step:
     gram = c.order_parameters.gram
-    values = [f(c.mismatch, c.weights, gram) for f in (moments.loss_mean, moments.loss_variance)]
-    if c.size.is_rotated:
-        values = [sp.factor_terms(value) for value in values]
+    mean, variance = (_of_weights(c, f) for f in (moments.loss_mean, moments.loss_variance))
     symbols = (*y.entries(c.weights), *y.entries(c.target), y.sigma)
 
     def case(seed: int) -> Case:
@@ -189,26 +189,26 @@ def _reduction(c: Coordinates) -> Step:
         values.update(assigned(gram, encodings * encodings.T))
         mismatch, weights = filled(c.mismatch, values), filled(c.weights, values)
         moved = weights * encodings
-        mean = square = mpf(0)
+        first = second = mpf(0)
         for weight, nodes in gaussian_nodes(c.size.length * dimension):
             rows = [nodes[i : i + dimension] for i in range(0, len(nodes), dimension)]
             error = values[y.sigma] * mismatch * matrix(rows) - moved
             loss = mp.fsum(entry**2 for entry in error) / (2 * dimension)
-            mean += weight * loss
-            square += weight * loss**2
-        return values, [mean, square - mean**2]
+            first += weight * loss
+            second += weight * loss**2
+        return values, [first, second - first**2]
 
     return Step(
         key="reduction",
         title="The loss only depends on the weights",
-        statement=r"At given weights $S$ and $T$ the error is $y - f_Q = (T-S)\,z - S\,p$ for tokens "
-        "$z$ of dimension $d$, and the loss of a sample has mean and variance",
+        statement=r"At given weights $S$ and $T$ the error is $y - f_Q = (T-S)\,z - S\,p$ for "
+        "tokens $z$ of dimension $d$, and the loss of a sample has mean and variance",
         equations=(
-            Equation(r"\mathbb{E}\,\frac{|y - f_Q|^2}{2d}", values[0]),
-            Equation(r"\mathrm{Var}\,\frac{|y - f_Q|^2}{2d}", values[1]),
+            Equation(r"\mathbb{E}\,\frac{|y - f_Q|^2}{2d}", mean),
+            Equation(r"\mathrm{Var}\,\frac{|y - f_Q|^2}{2d}", variance),
         ),
         reason=r"$|Bz|^2 = \sum_{lk}(B^\top B)_{lk}\,z_l\cdot z_k$ with the moments of the step "
-        "before, and the positional encodings have norm 1. As $d \\to \\infty$ only the mean of the "
+        r"before, and the positional encodings have norm 1. As $d \to \infty$ only the mean of the "
         r"first part is left, $\frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top$ with "
         r"$\rho_\Sigma = \sigma^2 I$. The weights fix the tokens along the columns of $Q$ and "
         r"$Q^\star$ only, which are $r + t$ of $d$ directions: another part of order $1/d$.",
@@ -218,6 +218,18 @@ def _reduction(c: Coordinates) -> Step:
             lambda formulas: agree(formulas, case, points=2),
         ),
     )
+
+
+def _of_weights(c: Coordinates, moment: Callable[..., sp.Expr]) -> sp.Expr:
+    """A moment of the loss; for two tokens factored in the two free entries of T - S."""
+    gram = c.order_parameters.gram
+    if not c.size.is_rotated:
+        return moment(c.mismatch, c.weights, gram)
+    free = sp.symbols("r11 r22", real=True)
+    value = sp.expand(moment(channel.two_token_mismatch(*free), c.weights, gram))
+    by_order = sp.collect(value, y.d, evaluate=False)
+    factored = sum(sp.factor(coefficient) * power for power, coefficient in by_order.items())
+    return factored.xreplace(dict(zip(free, c.mismatch.diagonal(), strict=True)))
 
 
 def _encodings(c: Coordinates, dimension: int, seed: int) -> matrix:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy as sp
+from mpmath import mp
 
-from symattn.symbolic import losses, ridge
+from symattn.symbolic import free_energy, losses, ridge
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Case, Outcome, agree
+from symattn.symbolic.checks import Case, Outcome, agree, filled, sample
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
 from symattn.symbolic.points import at_saddle, ridge_parts, with_ridge_parts
@@ -19,9 +20,41 @@ def chapter(size: Size) -> Chapter:
     c = coordinates(size)
     return Chapter(
         "The training loss",
-        "Overlaps and their conjugates, the hats, meet in one function. Its stationarity in the "
-        "overlaps gives the hats (chapter 8), in the hats the overlaps (chapter 9).",
-        (_extremal(c),),
+        "The free energy at zero temperature is the training loss. Overlaps and hats meet in one "
+        "function. Its stationarity in the overlaps gives the hats (chapter 8), in the hats the "
+        "overlaps (chapter 9).",
+        (_thermal(c), _extremal(c)),
+    )
+
+
+def _thermal(c: Coordinates) -> Step:
+    value = free_energy.thermal_part(c.order_parameters, y.log_hessian)
+
+    def case(seed: int) -> Case:
+        problem, values = at_saddle(c, seed)
+        values.update(sample((y.beta,), seed + 1))
+        alpha, lam, beta = values[y.alpha], values[y.lam], values[y.beta]
+        V = filled(c.order_parameters.overlaps.V, values)
+        hessian = mp.det(mp.eye(V.rows) + problem.stiffness * V)
+        values[y.log_hessian] = c.size.length * mp.log(hessian)
+        difference = problem.free_energy(alpha, lam, beta) - problem.train_loss(alpha, lam)
+        return values, [difference]
+
+    return Step(
+        key="thermal",
+        title="What vanishes with the temperature",
+        statement=r"With the scalings (4.1), and $\mathbb{E}[\ln\mathcal{Z}] = "
+        r"-\beta\,\mathbb{E}[M] - \mathbb{E}[c_1] + \dots$ from (4.3), the free energy "
+        "(3.7) exceeds its limit by",
+        equations=(Equation(r"f - \epsilon_t", value),),
+        reason="sympy's limit of each term. What is left is the entropy of the Gibbs measure; it "
+        r"vanishes like $\ln\beta/\beta$.",
+        assumptions=(r"Terms of order $1/\beta^2$ are left out; a quadratic loss has none.",),
+        check=Check(
+            "for ridge regression the entropy is the logarithm of a determinant, known from the "
+            "Marchenko-Pastur law, to 40 digits.",
+            lambda formulas: agree(formulas, case),
+        ),
     )
 
 
@@ -52,14 +85,14 @@ def _extremal(c: Coordinates) -> Step:
             Equation(r"\epsilon_t", form),
             *(Equation(name, value) for name, _, value in named),
         ),
-        reason="The replica free energy at zero temperature. It is where this document starts; its "
-        "own derivation is not part of it.",
-        assumptions=("Replica symmetry.",),
+        reason=r"The limit $\beta \to \infty$ of (3.7), term by term, with (4.1) and "
+        r"$-\mathbb{E}[\ln\mathcal{Z}]/\beta \to \mathbb{E}[M]$. $\beta D$ is the precision of a "
+        r"row of $Q$ in one replica, and $\beta^2 B$ the mean square of what pulls it.",
+        assumptions=("Replica symmetry, and the exchanges of limits named before.",),
         check=Check(
             "for a quadratic loss with a shifted linear target this must be the training loss of "
             "ridge regression on rows with means $p_l$. That is known from the Marchenko-Pastur "
             "law without replicas, and agrees at the saddle point to 40 digits.",
             test,
         ),
-        postulate=True,
     )

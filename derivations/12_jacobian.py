@@ -65,7 +65,7 @@ def _scores(c: Coordinates) -> Step:
             Equation(r"\ln N", _in_fields(c, density)),
             *(Equation(formula(name), _in_fields(c, value)) for name, value in named),
         ),
-        reason="The overlaps enter through mean and variance (1.1). $q$ is the variance up to a "
+        reason="The overlaps enter through mean and variance (1.5). $q$ is the variance up to a "
         r"constant; $\theta$ moves both.",
         check=Check(
             "logarithm of the normal density by token, with the law by conditioning, and its "
@@ -320,7 +320,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
             return total
 
         def means(*x: mpf) -> matrix:
-            """The means that have these slopes of the envelope (5.3)."""
+            """The means that have these slopes of the envelope (8.3)."""
             in_q, in_m, in_V, in_theta = slopes_of_envelope(*x)
             div = -2 * in_q
             return matrix([-2 * in_V, -in_m, div, x[3] * div - values[y.sigma] ** 2 * in_theta])
@@ -354,7 +354,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
         r"$\mathbb{E}[M]$. Mixed derivatives are equal.",
         check=Check(
             r"an arbitrary function in place of $\mathbb{E}[M]$, with means from its slopes by "
-            "(5.3): the differences of its slopes, to 40 digits.",
+            "(8.3): the differences of its slopes, to 40 digits.",
             lambda formulas: agree(formulas, case, points=2),
         ),
     )
@@ -397,7 +397,7 @@ def _direct_gradient(c: Coordinates) -> Step:
     return Step(
         key="direct_gradient",
         title="How the direct form of the training loss moves",
-        statement="The direct form (7.1) is not stationary; with hats that hold at these overlaps "
+        statement="The direct form (10.1) is not stationary; with hats that hold at these overlaps "
         "its slopes are:",
         equations=tuple(
             Equation(rf"\frac{{\partial\epsilon_t}}{{\partial {formula(overlap)}}}", value)

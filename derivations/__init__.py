@@ -14,6 +14,9 @@ from symattn.symbolic.size import Size
 
 SCRIPTS = (
     "01_local_fields",
+    "02_partition_function",
+    "03_replica_symmetry",
+    "04_zero_temperature",
     "05_free_energy",
     "06_channel",
     "07_inverse_prox",

@@ -139,6 +139,18 @@ def gaussian_nodes(dimension: int, *, degree: int = 5) -> Iterator[tuple[mpf, li
         yield weight, [node for _, node in choice]
 
 
+def gaussian_mean(function: Callable[[mpf], mpf]) -> mpf:
+    """The mean over a standard normal, by the trapezoidal rule with 769 points.
+
+    It has more than 50 digits for analytic functions that vary more slowly than a normal density of
+    width 1/4, and grow no faster than exp(10 z).
+    """
+    step = mpf(1) / 16
+    points = [step * i for i in range(-384, 385)]
+    total = mp.fsum(mp.exp(-(z**2) / 2) * function(z) for z in points)
+    return step * total / mp.sqrt(2 * mp.pi)
+
+
 def _logistic(z: mpf) -> mpf:
     return 1 / (1 + mp.exp(-z))
 

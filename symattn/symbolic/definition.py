@@ -114,7 +114,7 @@ def overlap_action(
     penalty: mpf,
     sigma: mpf,
 ) -> mpf:
-    """The same as an extremum over conjugates; (q, m, theta) over all replicas, as explicit matrices.
+    """The same as an extremum over conjugates, before it is taken; both are (q, m, theta).
 
     q (N x N), m (L x N), theta (N x t). The integral over Q is a Gaussian one for each row.
     """

@@ -43,8 +43,8 @@ class Step:
     reason: why it follows.
     assumptions: what it needs beyond the steps before it.
     check: the machine check.
-    postulate: True where the justification is not given here; the check is then one of a
-        consequence.
+    postulate: True where the justification is physics, not mathematics; the check is then one of
+        a consequence.
     """
 
     key: str

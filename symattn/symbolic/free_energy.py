@@ -84,7 +84,7 @@ class ReplicaSymmetric:
             - y.n * self._bilinear
             - self.precision.log_determinant() / 2
             + y.n * rank * sp.log(2 * sp.pi) / 2
-            + (self.precision.summed_inverse() * self.drift).trace() / 2
+            + self.precision.summed_inverse_with(self.drift) / 2
         )
 
     def row_entropy(
@@ -121,9 +121,7 @@ class ReplicaSymmetric:
 
 def unscaled(p: OrderParameters) -> ReplicaSymmetric:
     """Overlaps and conjugates of replicas at inverse temperature beta, in symbols of their own."""
-    return ReplicaSymmetric(
-        _renamed(p.overlaps), _renamed(p.hats), y.beta * y.lam, p.gram, p.rho
-    )
+    return ReplicaSymmetric(_renamed(p.overlaps), _renamed(p.hats), y.beta * y.lam, p.gram, p.rho)
 
 
 def scaled(p: OrderParameters) -> ReplicaSymmetric:
@@ -158,20 +156,42 @@ def zero_temperature(
     expected_envelope: E[M], the limit of -log_channel/beta by Laplace's method.
     resolvent, source: D^-1 and B, with beta D the precision's own part and beta^2 B its source.
     """
+    return limit(_scaled_free_energy(p, -y.beta * expected_envelope, resolvent, source))
+
+
+def thermal_part(p: OrderParameters, log_hessian: sp.Expr) -> sp.Expr:
+    """What the free energy at inverse temperature beta has beyond its limit.
+
+    log_hessian: E ln det(I + V Hess loss) at the prox, which Laplace's method adds to E[M].
+    """
     rank = p.overlaps.q.rows
-    free_entropy = scaled(p).free_entropy(
-        -y.beta * expected_envelope,
-        rank * sp.log(y.beta) + sp.log(y.det_denominator),
-        resolvent / y.beta,
-        y.beta**2 * source,
-    )
-    return limit(-free_entropy / y.beta)
+    log_channel = -y.beta * y.envelope - log_hessian / 2
+    finite = _scaled_free_energy(p, log_channel, sp.zeros(rank), sp.zeros(rank))
+    return sp.factor_terms(sp.expand(finite - limit(finite), log=False))
 
 
 def limit(expression: sp.Expr) -> sp.Expr:
     """The limit of a sum as beta -> infinity, term by term."""
-    terms = (term.as_independent(y.beta) for term in sp.Add.make_args(sp.expand(expression)))
+    terms = (
+        term.as_independent(y.beta) for term in sp.Add.make_args(sp.expand(expression, log=False))
+    )
     return sp.Add(*(factor * sp.limit(rest, y.beta, sp.oo) for factor, rest in terms))
+
+
+def _scaled_free_energy(
+    p: OrderParameters, log_channel: sp.Expr, resolvent: sp.MatrixBase, source: sp.MatrixBase
+) -> sp.Expr:
+    """The free energy in scaled overlaps and hats; resolvent and source stand for D^-1 and B."""
+    rank = p.overlaps.q.rows
+    symmetric = scaled(p)
+    per_beta = (symmetric.precision.own / y.beta).applyfunc(sp.expand)
+    free_entropy = symmetric.free_entropy(
+        log_channel,
+        rank * sp.log(y.beta) + sp.log(determinant(per_beta)),
+        resolvent / y.beta,
+        y.beta**2 * source,
+    )
+    return -free_entropy / y.beta
 
 
 def _renamed(overlaps: Overlaps) -> Overlaps:

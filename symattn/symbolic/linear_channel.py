@@ -67,6 +67,12 @@ class LinearChannel:
         residual = shrink * self._second_moment(overlaps) * shrink.T
         return self.stiffness * trace(residual) / 2
 
+    def log_partition(self, overlaps: OverlapMatrices, beta: mpf) -> mpf:
+        """The mean over (h*, w) of ln E exp(-beta loss(w + z)), with z_l of covariance V/beta."""
+        V = overlaps[2]
+        spread = mp.log(mp.det(mp.eye(V.rows) + self.stiffness * V))
+        return -beta * self.envelope(overlaps) - self.length * spread / 2
+
     def means(self, overlaps: OverlapMatrices) -> tuple[matrix, matrix, matrix, matrix]:
         """E sum g g^T, E g_l, E sum dg_l/dw_l, E sum g_l h*_l^T; g_l = -(V + I/k)^-1 z_l."""
         curvature = self._curvature(overlaps[2])
@@ -88,6 +94,18 @@ class LinearChannel:
         linear = ridge + (rows - 1) * self.sigma**2
         square = ridge * self.sigma**2
         return (-linear + mp.sqrt(linear**2 + 4 * square)) / (2 * square)
+
+    def log_determinant(self, alpha: mpf, lam: mpf) -> mpf:
+        """ln det(lambda + k X^T X)/d: the integral of the response over the ridge penalty."""
+        moved = self.sigma**2 * self.response(alpha, lam)
+        rows = alpha * self.length
+        spectrum = mp.log(self.sigma**2 / moved) + rows * (mp.log(1 + moved) - moved / (1 + moved))
+        return mp.log(self.stiffness) + spectrum
+
+    def free_energy(self, alpha: mpf, lam: mpf, beta: mpf) -> mpf:
+        """-ln Z/(beta d) at inverse temperature beta: a Gaussian integral about the minimum."""
+        logarithm = mp.log(beta / (2 * mp.pi)) + self.log_determinant(alpha, lam)
+        return self.train_loss(alpha, lam) + self.slope.rows * logarithm / (2 * beta)
 
     def train_loss(self, alpha: mpf, lam: mpf) -> mpf:
         """min over Q of the risk per dimension, from the spectrum of X^T X and the mean rows p_l.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from symattn.symbolic import symbols as y
-from symattn.symbolic.channel import determinant, inverse
+from symattn.symbolic.channel import determinant
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,10 @@ class ReplicaMatrix:
         """ln det = (n - 1) ln det own + ln det total."""
         return (y.n - 1) * sp.log(determinant(self.own)) + sp.log(determinant(self.total))
 
-    def summed_inverse(self) -> sp.Matrix:
-        """The sum of all n^2 blocks of the inverse, n total^-1 (r x r)."""
-        return y.n * inverse(self.total)
+    def summed_inverse_with(self, block: sp.MatrixBase) -> sp.Expr:
+        """Tr of the inverse times `block` in every place: n Tr total^-1 block."""
+        total = self.total
+        return y.n * (total.adjugate() * block).trace() / determinant(total)
 
     def trace_slope(self, other: ReplicaMatrix) -> sp.Expr:
         """d/dn of `trace_with` at n = 0."""

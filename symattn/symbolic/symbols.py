@@ -12,7 +12,12 @@ alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
 omega = sp.Symbol("omega", real=True)
 
 # Of the replica calculation: inverse temperature, number of replicas, dimension, and det D.
-beta, n, d, det_denominator = sp.symbols("beta n d det_D", positive=True)
+beta, n, d = sp.symbols("beta n d", positive=True)
+log_channel, log_hessian = sp.symbols("log_channel log_hessian", real=True)
+# Derivatives of a loss of one component, from the first to the fourth.
+loss_slopes = sp.symbols("loss_1:5", real=True)
+# Of the quadratic loss k |x|^2/2, an example that is solved at every step.
+stiffness = sp.Symbol("k", positive=True)
 
 # Of w given h*: s^-2, |w - mean|^2, and the components of w - mean.
 precision = sp.Symbol("precision", positive=True)
@@ -36,7 +41,7 @@ jump_x = sp.Symbol("jump_x", positive=True)
 response = sp.Symbol("response", real=True)
 
 loss, envelope, loss_at_prox = sp.symbols("loss envelope loss_at_prox", real=True)
-z = sp.Symbol("z", real=True)
+z, w = sp.symbols("z w", real=True)
 
 
 def fields(name: str, tokens: int, rank: int) -> sp.ImmutableMatrix:

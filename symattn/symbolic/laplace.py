@@ -1,0 +1,30 @@
+"""Laplace's method for one component of a field: the envelope and its corrections in 1/beta."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from symattn.symbolic import symbols as y
+
+
+def expansion(V: sp.Symbol) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
+    """M, c_1 and c_2 in -ln(E_z exp(-beta loss(w + sqrt(V/beta) z)))/beta = M + c_1/beta + ...
+
+    In terms of the loss and its derivatives at the prox x*, where x* - w = -V loss'.
+    """
+    first, second, third, fourth = y.loss_slopes
+    curvature = 1 / V + second
+    envelope = y.loss + V * first**2 / 2
+    # With x = x* + z/sqrt(beta) the energy's cubic term is of order beta^-1/2, its quartic 1/beta.
+    cubic, quartic = -third * y.z**3 / 6, -fourth * y.z**4 / 24
+    correction = -_mean(quartic + cubic**2 / 2, 1 / curvature)
+    return envelope, sp.log(sp.expand(V * curvature)) / 2, sp.factor(correction)
+
+
+def _mean(polynomial: sp.Expr, variance: sp.Expr) -> sp.Expr:
+    """The mean of an even polynomial in z of N(0, variance)."""
+    terms = sp.Poly(polynomial, y.z).terms()
+    return sum(
+        coefficient * sp.factorial2(power - 1) * variance ** (power // 2)
+        for (power,), coefficient in terms
+    )
