@@ -8,12 +8,13 @@ from dataclasses import replace
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import channel, definition, free_energy, quadratic
+from symattn.symbolic import channel, definition, free_energy, moments, quadratic
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     Case,
     agree,
     filled,
+    flat,
     gaussian_mean,
     gaussian_nodes,
     sample,
@@ -171,7 +172,7 @@ def _matrices(c: Coordinates) -> Step:
             definition.trace(left * right),
         ]
 
-    one, all_ones = r"1_n\otimes", r"\mathbf{1}\mathbf{1}^\top\!\otimes"
+    one, all_ones = r"1_n\otimes", r"\mathbf{1}\mathbf{1}^\top\otimes"
     whole = rf"{one}\chi + {all_ones} q"
     return Step(
         key="replica_matrices",
@@ -252,6 +253,7 @@ def _measure(c: Coordinates) -> Step:
 def _decoupling() -> Step:
     m, q, chi = _one_field()
     logarithm = quadratic.log_of_replicas(m, q, chi)
+    fourth = moments.of_two_replicas(lambda x: x**2, m, q, chi)
 
     def case(seed: int) -> Case:
         count = _replicas(seed)
@@ -261,7 +263,13 @@ def _decoupling() -> Step:
         spread = mp.eye(count) + curvature * definition.replica_matrix(own, shared, count)
         centre = matrix([values[m]] * count)
         shifted = (centre.T * spread**-1 * centre)[0]
-        return values, [-(mp.log(mp.det(spread)) + curvature * shifted) / 2]
+        logarithm = -(mp.log(mp.det(spread)) + curvature * shifted) / 2
+        root = mp.cholesky(definition.replica_matrix(own, shared, 2))
+        squares = mpf(0)
+        for weight, nodes in gaussian_nodes(2):
+            fields = flat(root * matrix(nodes))
+            squares += weight * mp.fprod((values[m] + x) ** 2 for x in fields)
+        return values, [logarithm, squares]
 
     return Step(
         key="decoupling",
@@ -270,14 +278,17 @@ def _decoupling() -> Step:
         r"noise for each replica, $x^a = w + \chi^{1/2}z^a$, with the law (1.5) of $w$. Given $w$ "
         r"replicas are independent: $\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)} = "
         r"\mathbb{E}[\mathcal{Z}(w)^n]$ with $\mathcal{Z}(w) = \mathbb{E}_z\,e^{-\beta\ell(w + "
-        r"\chi^{1/2}z)}$. Now $n$ need not be whole. For the quadratic loss of (2.2), with $m$ and "
-        "$q$ mean and variance of $w$:",
-        equations=(Equation(r"\ln\mathbb{E}[\mathcal{Z}(w)^n]", logarithm),),
+        r"\chi^{1/2}z)}$. Now $n$ need not be whole. For the quadratic loss of (2.2), and for "
+        r"$x^2$ in place of $e^{-\beta\ell}$ with $n = 2$, $m$ and $q$ mean and variance of $w$:",
+        equations=(
+            Equation(r"\ln\mathbb{E}[\mathcal{Z}(w)^n]", logarithm),
+            Equation(r"\mathbb{E}[(x^1)^2(x^2)^2]", fourth),
+        ),
         reason=r"The Hubbard-Stratonovich identity, $e^{q j^2/2} = \mathbb{E}_\xi\,e^{\sqrt q\,\xi "
         r"j}$ with $j = \sum_a j_a$, in the generating function (2.1).",
         check=Check(
             "determinant and inverse of the explicit covariance of the fields of all replicas for "
-            "$n = 1, \\dots, 6$, to 40 digits.",
+            "$n = 1, \\dots, 6$; the other mean by nodes for two correlated fields. To 40 digits.",
             lambda formulas: agree(formulas, case, points=_MOST_REPLICAS),
         ),
     )
@@ -360,16 +371,15 @@ def _row(c: Coordinates) -> Step:
         key="row_entropy",
         title="One row of one replica",
         statement=r"The part of $\frac{\mathrm{d}}{\mathrm{d}n}\Phi_n\big|_{n=0}$ that the rows of "
-        "$Q$ give:",
+        "$Q$ give, $\\psi$:",
         equations=(
             Equation(
-                r"\frac{\mathrm{d}}{\mathrm{d}n}\Big|_{n=0}\,\frac1d\ln\int\prod_a\mathrm{d}Q_a\,"
-                r"e^{\dots}",
+                r"\psi",
                 value,
             ),
         ),
         reason=r"$\frac{\mathrm{d}}{\mathrm{d}n}\ln\det(1_n\otimes a + "
-        r"\mathbf{1}\mathbf{1}^\top\!\otimes b)|_{n=0} = \ln\det a + \mathrm{Tr}\,a^{-1}b$, and "
+        r"\mathbf{1}\mathbf{1}^\top\otimes b)|_{n=0} = \ln\det a + \mathrm{Tr}\,a^{-1}b$, and "
         "$n(a + nb)^{-1}$ has the slope $a^{-1}$.",
         check=Check(
             "decoupled by hand: the rows of a replica see a common Gaussian pull of variance "

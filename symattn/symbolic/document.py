@@ -16,16 +16,17 @@ fails.
 
 Chapters 1 to 5 go from the definition of the model to its training loss as an extremum over a few
 numbers, by the replica method: average over the data, replica symmetry, no replicas, zero
-temperature. Chapters 6 to 9 take the extremum, and the others say what follows from it. Three steps
-are not mathematics, and are marked as postulates: the replica-symmetric ansatz, the limit of no
-replicas, and the order of the limits at zero temperature. They are checked by their consequences, in
-cases where those are known without replicas.
+temperature. Chapters 6 to 9 take the extremum, and the others say what follows from it. Three
+steps are not mathematics, and are marked as postulates: the replica-symmetric ansatz, the limit of
+no replicas, and the order of the limits at zero temperature. They are checked by their
+consequences, in cases where those are known without replicas.
 
-The method is that of M. Mézard, G. Parisi and M. A. Virasoro, *Spin Glass Theory and Beyond* (1987);
-a student with several hidden directions is treated in B. Aubin et al., *The committee machine:
-Computational to statistical gaps in learning a two-layers neural network* (2018). The model is from
-H. Cui, F. Behrens, F. Krzakala and L. Zdeborová, *A phase transition between positional and semantic
-learning in a solvable model of dot-product attention* (2024, arXiv:2402.03902)."""
+The method is that of M. Mézard, G. Parisi and M. A. Virasoro, *Spin Glass Theory and Beyond*
+(1987); a student with several hidden directions is treated in B. Aubin et al., *The committee
+machine: Computational to statistical gaps in learning a two-layers neural network* (2018). The
+model is from H. Cui, F. Behrens, F. Krzakala and L. Zdeborová, *A phase transition between
+positional and semantic learning in a solvable model of dot-product attention* (2024,
+arXiv:2402.03902)."""
 
 DEFINITIONS = (
     (r"$L$, $d$", "number of tokens, their dimension"),

@@ -90,10 +90,12 @@ class ReplicaSymmetric:
     def row_entropy(
         self, log_determinant: sp.Expr, inverse: sp.MatrixBase, source: sp.MatrixBase
     ) -> sp.Expr:
-        """What one row of Q adds for each replica, as n -> 0.
+        """What one row of Q adds to d/dn of the action at n = 0.
 
-        log_determinant, inverse: of the precision's own part; source: `source`. All of them may be
-        symbols that stand for these.
+        (r ln 2 pi - ln det a + Tr a^-1 B)/2, by the slopes ln det a + Tr a^-1 b of the precision's
+        ln det and a^-1 of its summed inverse, for own part a, shared part b and B = drift - b.
+
+        log_determinant, inverse, source: ln det a, a^-1 and B, or symbols that stand for them.
         """
         rank = self.overlaps.q.rows
         logarithm = rank * sp.log(2 * sp.pi) - log_determinant
@@ -172,10 +174,9 @@ def thermal_part(p: OrderParameters, log_hessian: sp.Expr) -> sp.Expr:
 
 def limit(expression: sp.Expr) -> sp.Expr:
     """The limit of a sum as beta -> infinity, term by term."""
-    terms = (
-        term.as_independent(y.beta) for term in sp.Add.make_args(sp.expand(expression, log=False))
-    )
-    return sp.Add(*(factor * sp.limit(rest, y.beta, sp.oo) for factor, rest in terms))
+    terms = sp.Add.make_args(sp.expand(expression, log=False))
+    parts = (term.as_independent(y.beta) for term in terms)
+    return sp.Add(*(factor * sp.limit(rest, y.beta, sp.oo) for factor, rest in parts))
 
 
 def _scaled_free_energy(

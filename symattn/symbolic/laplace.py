@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from symattn.symbolic import symbols as y
+from symattn.symbolic.moments import mean_of_polynomial
 
 
 def expansion(V: sp.Symbol) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
@@ -17,14 +18,5 @@ def expansion(V: sp.Symbol) -> tuple[sp.Expr, sp.Expr, sp.Expr]:
     envelope = y.loss + V * first**2 / 2
     # With x = x* + z/sqrt(beta) the energy's cubic term is of order beta^-1/2, its quartic 1/beta.
     cubic, quartic = -third * y.z**3 / 6, -fourth * y.z**4 / 24
-    correction = -_mean(quartic + cubic**2 / 2, 1 / curvature)
+    correction = -mean_of_polynomial(quartic + cubic**2 / 2, y.z, 1 / curvature)
     return envelope, sp.log(sp.expand(V * curvature)) / 2, sp.factor(correction)
-
-
-def _mean(polynomial: sp.Expr, variance: sp.Expr) -> sp.Expr:
-    """The mean of an even polynomial in z of N(0, variance)."""
-    terms = sp.Poly(polynomial, y.z).terms()
-    return sum(
-        coefficient * sp.factorial2(power - 1) * variance ** (power // 2)
-        for (power,), coefficient in terms
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sympy as sp
 
@@ -30,6 +30,28 @@ def variance_of_product(product: Pair) -> sp.Expr:
     """The variance of x_l . x_k/d."""
     square = mean_of_products([product, product])
     return sp.cancel(square - mean_of_products([product]) ** 2)
+
+
+def mean_of_polynomial(polynomial: sp.Expr, z: sp.Symbol, variance: sp.Expr) -> sp.Expr:
+    """The mean over z of N(0, variance)."""
+    terms = sp.Poly(polynomial, z).terms()
+    return sum(
+        coefficient * sp.factorial2(power - 1) * variance ** (power // 2)
+        for (power,), coefficient in terms
+        if power % 2 == 0
+    )
+
+
+def of_two_replicas(
+    function: Callable[[sp.Expr], sp.Expr], mean: sp.Expr, variance: sp.Expr, chi: sp.Expr
+) -> sp.Expr:
+    """E[phi(x^1) phi(x^2)] for a polynomial phi: the square of one replica's mean, averaged over w.
+
+    mean, variance: of the common field w; chi: the variance of each replica's noise.
+    """
+    one_replica = mean_of_polynomial(sp.expand(function(y.w + y.z)), y.z, chi)
+    square = sp.expand(one_replica.subs(y.w, mean + y.z) ** 2)
+    return sp.expand(mean_of_polynomial(square, y.z, variance))
 
 
 def loss_mean(mismatch: sp.MatrixBase, weights: sp.MatrixBase, gram: sp.MatrixBase) -> sp.Expr:

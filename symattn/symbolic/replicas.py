@@ -44,10 +44,3 @@ class ReplicaMatrix:
         """d/dn of `trace_with` at n = 0."""
         own, shared = self.own, self.shared
         return sp.expand((own * other.own + own * other.shared + shared * other.own).trace())
-
-    def log_determinant_slope(self, log_determinant: sp.Expr, inverse: sp.MatrixBase) -> sp.Expr:
-        """d/dn of `log_determinant` at n = 0: ln det own + Tr own^-1 shared.
-
-        log_determinant, inverse: ln det own and own^-1, or what stands for them.
-        """
-        return log_determinant + sp.expand((inverse * self.shared).trace())
