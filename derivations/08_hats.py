@@ -188,7 +188,15 @@ def _hats(c: Coordinates) -> Step:
         key="hats",
         title="The hats",
         statement=r"Stationarity of the training loss in the overlaps gives the hats. "
-        r"$\hat\theta$ is written with $\hat V$, so that the divergence is used once:",
+        r"$\hat\theta$ is written with $\hat V$, so that the divergence is used once"
+        + (
+            ":"
+            if c.size.is_rotated
+            else r". With sums over the tokens, $\hat q = \alpha\,\mathbb{E}[g g^\top]$, $\hat m_l "
+            r"= \alpha\,\mathbb{E}[g_l]$, $\hat V = -\alpha\,\mathbb{E}[\partial g/\partial w]$ "
+            r"and $\hat\theta = (\alpha\,\mathbb{E}[g h^{\star\top}] + \hat V\theta)\rho^{-1}$. In "
+            "components:"
+        ),
         equations=tuple(Equation(formula(hat), value) for hat, value in updates.items()),
         reason=r"The loss is $\alpha\,\mathbb{E}[M]$ plus terms bilinear in overlaps and hats.",
         check=Check(

@@ -172,6 +172,28 @@ def thermal_part(p: OrderParameters, log_hessian: sp.Expr) -> sp.Expr:
     return sp.factor_terms(sp.expand(finite - limit(finite), log=False))
 
 
+def replicon(p: OrderParameters, curvature2: sp.Expr) -> sp.Expr:
+    """Stability of the ansatz for one direction: positive where replica symmetry is stable.
+
+    curvature2: E|K|_F^2, with K = -dg/dw over all tokens, the Hessian of the envelope.
+
+    Overlaps of replicas and their conjugates move by multiples of a matrix with zeros on the
+    diagonal and in the sum of every row. The action's second variation, for each unit of the trace
+    of that matrix squared, is a quadratic form in the two. It is scaled to 1 without data.
+    """
+    overlap, conjugate = sp.symbols("overlap conjugate", real=True)
+    (V,) = p.overlaps.V
+    # At the saddle point V = sigma^2/D, where beta D is the precision of a row of Q.
+    precision = y.beta * y.sigma**2 / V
+    row = -sp.log(precision + y.sigma**2 * conjugate) / 2
+    entropic = row.diff(conjugate, 2).subs(conjugate, 0) * conjugate**2 / 2
+    # ln Z = -beta M has the Hessian -beta K.
+    energetic = y.alpha * y.beta**2 * curvature2 * overlap**2 / 4
+    form = overlap * conjugate / 2 + entropic + energetic
+    hessian = sp.hessian(form, (overlap, conjugate))
+    return sp.expand(-hessian.det() / hessian[0, 1] ** 2)
+
+
 def limit(expression: sp.Expr) -> sp.Expr:
     """The limit of a sum as beta -> infinity, term by term."""
     terms = sp.Add.make_args(sp.expand(expression, log=False))

@@ -17,6 +17,7 @@ NAMES: Mapping[str, str] = {
     "beta": r"\beta",
     "log_channel": r"\mathbb{E}[\ln\mathcal{Z}]",
     "log_hessian": r"\mathbb{E}[\ln\det(I+V\,\mathrm{Hess}\,\ell)]",
+    "curvature2": r"\mathbb{E}|K|_F^2",
     "loss_1": r"\ell'",
     "loss_2": r"\ell''",
     "loss_3": r"\ell^{(3)}",

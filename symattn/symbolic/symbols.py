@@ -14,6 +14,7 @@ omega = sp.Symbol("omega", real=True)
 # Of the replica calculation: inverse temperature, number of replicas, dimension, and det D.
 beta, n, d = sp.symbols("beta n d", positive=True)
 log_channel, log_hessian = sp.symbols("log_channel log_hessian", real=True)
+curvature2 = sp.Symbol("curvature2", positive=True)
 # Derivatives of a loss of one component, from the first to the fourth.
 loss_slopes = sp.symbols("loss_1:5", real=True)
 # Of the quadratic loss k |x|^2/2, an example that is solved at every step.

@@ -1,5 +1,6 @@
 """Every step of the derivation holds, and its check would notice if it did not."""
 
+import re
 from itertools import combinations
 from pathlib import Path
 
@@ -53,18 +54,26 @@ def test_check_notices_a_wrong_formula(step):
             assert not mutated.verify().passed, f"{step.equations[place].left} = {wrong}"
 
 
-@pytest.mark.parametrize("key", ["gradient", "determinant", "hats", "extremal", "ridge"])
-@pytest.mark.parametrize("size", [Size(3), Size(2, 2, 2)], ids=["L=3", "r=2"])
-def test_check_notices_a_wrong_sign_for_other_sizes(size, key):
-    step = derivations.derivation(size)[key]
+@named(OTHERS)
+def test_check_notices_a_wrong_sign_for_other_sizes(step):
     for place in (0, len(step.formulas) - 1):
         wrong = list(step.formulas)
         wrong[place] = -wrong[place]
         assert not step.with_formulas(wrong).verify().passed
 
 
-def test_the_starting_points_are_marked():
-    assert [step.key for step in PAPER if step.postulate] == ["law", "extremal"]
+@pytest.mark.parametrize("steps", [PAPER, OTHERS], ids=["paper", "others"])
+def test_what_is_physics_is_marked(steps):
+    marked = {step.key for step in steps if step.postulate}
+    assert marked == {"ansatz", "replica_limit", "scaling"}
+
+
+@named(PAPER)
+def test_every_equation_referred_to_is_there(step):
+    document = derivations.derivation(Size()).to_markdown()
+    texts = [step.statement, step.reason, step.check.method, *step.assumptions]
+    for label in re.findall(r"\((\d+\.\d+)\)", " ".join(texts)):
+        assert rf"\tag{{{label}}}" in document
 
 
 def test_keys_are_unique_and_every_step_says_how_it_is_checked():

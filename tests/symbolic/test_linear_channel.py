@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mpmath import matrix, mpf
+from mpmath import matrix, mp, mpf
 
 from symattn.symbolic.linear_channel import LinearChannel
 
@@ -68,3 +68,24 @@ def test_the_overlaps_are_those_of_ridge_regression(channel, simulated):
     assert simulated["theta"] == pytest.approx(float(theta[0]), rel=0.03)
     assert simulated["V"] == pytest.approx(float(V[0]), rel=0.01)
     assert simulated["m"] == pytest.approx([float(m[0]), float(m[1])], rel=0.05)
+
+
+def test_the_log_determinant_has_the_response_as_its_slope(channel):
+    with mp.workdps(60):
+        slope = mp.diff(lambda lam: channel.log_determinant(mpf(ALPHA), lam), mpf(LAM))
+        response = channel.response(mpf(ALPHA), mpf(LAM)) / channel.stiffness
+        assert abs(slope - response) < mpf(10) ** -20
+        # A large penalty leaves nothing else.
+        large = mpf(10) ** 20
+        assert abs(channel.log_determinant(mpf(ALPHA), large) - mp.log(large)) < mpf(10) ** -18
+
+
+def test_the_log_determinant_is_that_of_random_matrices(channel):
+    dimension = 1000
+    source = np.random.default_rng(1)
+    rows = source.normal(size=(round(2 * ALPHA * dimension), dimension))
+    design = SIGMA * rows / np.sqrt(dimension)
+    gram = STIFFNESS * design.T @ design + LAM * np.eye(dimension)
+    found = np.linalg.slogdet(gram)[1] / dimension
+    expected = float(channel.log_determinant(mpf(ALPHA), mpf(LAM)))
+    assert found == pytest.approx(expected, abs=5e-3)
