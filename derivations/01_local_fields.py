@@ -30,10 +30,10 @@ def chapter(size: Size) -> Chapter:
     c = coordinates(size)
     return Chapter(
         "Local fields",
-        r"Attention only sees the data through the local fields $x_l = Q^\top(\text{token }l + "
-        r"p_l)/\sqrt d$ and $h^\star_l = Q^{\star\top}(\text{token }l)/\sqrt d$, projections on "
-        r"the few columns of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter "
-        "reduces it to the attention weights, and gives the law of the fields.",
+        r"Attention only sees the tokens $z_l$ through the local fields $x_l = Q^\top(z_l + "
+        r"p_l)/\sqrt d$ and $h^\star_l = Q^{\star\top}z_l/\sqrt d$, projections on the few columns "
+        r"of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter reduces it to "
+        "the attention weights, and gives the law of the fields.",
         (_student(c), _target(c), _tokens(), _reduction(c), _law(c)),
     )
 
@@ -107,7 +107,7 @@ def _student(c: Coordinates) -> Step:
             else ":"
         ),
         equations=tuple(Equation(formula(c.weights[k]), weights[k]) for k in places),
-        reason="The definition of the student; the mean $p$ and the projection are in $x$.",
+        reason="The definition of the student; encodings and projection are in $x$.",
         check=Check(
             "exponentials over their sum, from the fields by token, to 40 digits.",
             lambda formulas: agree(formulas, at_random(tuple(c.x), by_definition)),

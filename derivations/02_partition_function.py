@@ -36,7 +36,8 @@ def chapter(size: Size) -> Chapter:
         r"\left(\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)}\right)^{\alpha d} = \int e^{d\,\Phi_n}$, the "
         "last one over overlaps. $Q^\\star$ is kept fixed. The index $A$ counts the columns of all "
         "replicas, replica by replica, $n r$ of them; the equations are written out for "
-        rf"$n = {columns.replicas}$.",
+        rf"$n = {columns.replicas}$"
+        + (r", with $m_A$ for the overlap with $p_1 = -p_2$." if size.is_rotated else "."),
         (_fields(columns), _average(columns), _measure(columns)),
     )
 

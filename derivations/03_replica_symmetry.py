@@ -172,7 +172,7 @@ def _matrices(c: Coordinates) -> Step:
             definition.trace(left * right),
         ]
 
-    one, all_ones = r"1_n\otimes", r"\mathbf{1}\mathbf{1}^\top\otimes"
+    one, all_ones = r"I_n\otimes", r"\mathbf{1}\mathbf{1}^\top\otimes"
     whole = rf"{one}\chi + {all_ones} q"
     return Step(
         key="replica_matrices",
@@ -378,7 +378,7 @@ def _row(c: Coordinates) -> Step:
                 value,
             ),
         ),
-        reason=r"$\frac{\mathrm{d}}{\mathrm{d}n}\ln\det(1_n\otimes a + "
+        reason=r"$\frac{\mathrm{d}}{\mathrm{d}n}\ln\det(I_n\otimes a + "
         r"\mathbf{1}\mathbf{1}^\top\otimes b)|_{n=0} = \ln\det a + \mathrm{Tr}\,a^{-1}b$, and "
         "$n(a + nb)^{-1}$ has the slope $a^{-1}$.",
         check=Check(

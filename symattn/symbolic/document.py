@@ -59,7 +59,10 @@ DEFINITIONS = (
     (r"$\chi$, $V$", r"what $q$ of a replica has beyond $q$ of two; response $V = \beta\chi$"),
     (r"$N$", r"the normal density of $w$ given $h^\star$"),
     (r"$\tilde q$, $\tilde m_l$, $\tilde\chi$, $\tilde\theta$", "conjugates of the overlaps"),
-    (r"$\hat q$, $\hat m_l$, $\hat V$, $\hat\theta$", "the conjugates as scaled for $T = 0$: hats"),
+    (
+        r"$\hat q$, $\hat m_l$, $\hat V$, $\hat\theta$",
+        "conjugates scaled with $\\beta$ as in (4.1): hats",
+    ),
     (r"$G_{lk}$", r"$p_l\cdot p_k$, products of the positional encodings"),
     (r"$\varsigma(z)$", "$1/(1+e^{-z})$, the logistic function"),
 )
