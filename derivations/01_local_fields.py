@@ -34,7 +34,7 @@ def chapter(size: Size) -> Chapter:
         r"p_l)/\sqrt d$ and $h^\star_l = Q^{\star\top}z_l/\sqrt d$, projections on the few columns "
         r"of $Q$ and $Q^\star$. So does the loss, as $d \to \infty$: this chapter reduces it to "
         "the attention weights, and gives the law of the fields.",
-        (_student(c), _target(c), _tokens(), _reduction(c), _law(c)),
+        (_student(c), _target(c), _tokens(), _reduction(c), _given_fields(c), _law(c)),
     )
 
 
@@ -179,7 +179,10 @@ def _tokens() -> Step:
 
 def _reduction(c: Coordinates) -> Step:
     gram = c.order_parameters.gram
-    mean, variance = (_of_weights(c, f) for f in (moments.loss_mean, moments.loss_variance))
+    mean, variance = (
+        _of_mismatches(c, lambda B, of=of: of(B, c.weights, gram))
+        for of in (moments.loss_mean, moments.loss_variance)
+    )
     symbols = (*y.entries(c.weights), *y.entries(c.target), y.sigma)
 
     def case(seed: int) -> Case:
@@ -210,8 +213,7 @@ def _reduction(c: Coordinates) -> Step:
         reason=r"$|Bz|^2 = \sum_{lk}(B^\top B)_{lk}\,z_l\cdot z_k$ with the moments of the step "
         r"before, and the positional encodings have norm 1. As $d \to \infty$ only the mean of the "
         r"first part is left, $\frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top$ with "
-        r"$\rho_\Sigma = \sigma^2 I$. The weights fix the tokens along the columns of $Q$ and "
-        r"$Q^\star$ only, which are $r + t$ of $d$ directions: another part of order $1/d$.",
+        r"$\rho_\Sigma = \sigma^2 I$.",
         check=Check(
             "both moments for $d = 1, 2$ with explicit encodings, by Gauss-Hermite nodes that are "
             "exact for them, to 40 digits.",
@@ -220,13 +222,56 @@ def _reduction(c: Coordinates) -> Step:
     )
 
 
-def _of_weights(c: Coordinates, moment: Callable[..., sp.Expr]) -> sp.Expr:
-    """A moment of the loss; for two tokens factored in the two free entries of T - S."""
-    gram = c.order_parameters.gram
+def _given_fields(c: Coordinates) -> Step:
+    directions = c.size.student_rank + c.size.target_rank
+    products = y.symmetric("C", c.size.length)
+    value = _of_mismatches(c, lambda B: moments.loss_given_fields(B, products, directions))
+    symbols = (*y.entries(c.weights), *y.entries(c.target), y.sigma)
+
+    def case(seed: int) -> Case:
+        free = 1 + seed % 2
+        dimension, length = directions + free, c.size.length
+        columns = y.rectangular("Q", dimension, directions)
+        given = y.rectangular("c", length, directions)
+        values = {**sample((*symbols, *columns, *given), seed), y.d: mpf(dimension)}
+        axes, _ = mp.qr(filled(columns, values))
+        # Along the columns of Q and Q* the tokens are given, across them they are Gaussian.
+        fixed = filled(given, values) * axes[:, :directions].T
+        values.update(assigned(products, fixed * fixed.T))
+        mismatch = filled(c.mismatch, values)
+        mean = mpf(0)
+        for weight, nodes in gaussian_nodes(length * free):
+            rows = matrix([nodes[i : i + free] for i in range(0, len(nodes), free)])
+            tokens = fixed + values[y.sigma] * rows * axes[:, directions:].T
+            error = mismatch * tokens
+            mean += weight * mp.fsum(entry**2 for entry in error) / (2 * dimension)
+        return values, [mean]
+
+    return Step(
+        key="given_fields",
+        title="The weights do not bias the tokens",
+        statement=r"The weights are functions of the fields, and these of the tokens. Given the "
+        r"fields the mean is, with $C_{lk}$ the products of the parts of the tokens along the "
+        rf"${directions}$ columns of $Q$ and $Q^\star$, which stay finite:",
+        equations=(
+            Equation(r"\mathbb{E}\left[\frac{|(T-S)\,z|^2}{2d}\,\Big|\,x, h^\star\right]", value),
+        ),
+        reason="Across these columns the tokens are independent of the fields, and of the weights. "
+        "So (1.4) holds with the weights of the sample itself, up to $1/d$.",
+        check=Check(
+            "tokens with given coordinates along random columns, in one and in two dimensions "
+            "more, by Gauss-Hermite nodes that are exact for the mean, to 40 digits.",
+            lambda formulas: agree(formulas, case, points=2),
+        ),
+    )
+
+
+def _of_mismatches(c: Coordinates, moment: Callable[[sp.MatrixBase], sp.Expr]) -> sp.Expr:
+    """A moment as a function of T - S; for two tokens factored in its two free entries."""
     if not c.size.is_rotated:
-        return moment(c.mismatch, c.weights, gram)
+        return moment(c.mismatch)
     free = sp.symbols("r11 r22", real=True)
-    value = sp.expand(moment(channel.two_token_mismatch(*free), c.weights, gram))
+    value = sp.expand(moment(channel.two_token_mismatch(*free)))
     by_order = sp.collect(value, y.d, evaluate=False)
     factored = sum(sp.factor(coefficient) * power for power, coefficient in by_order.items())
     return factored.xreplace(dict(zip(free, c.mismatch.diagonal(), strict=True)))

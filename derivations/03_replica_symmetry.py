@@ -275,7 +275,7 @@ def _decoupling() -> Step:
         key="decoupling",
         title="Independent replicas at a common field",
         statement=r"Fields with covariance $q + \chi\delta_{ab}$ are a common field $w$ plus a "
-        r"noise for each replica, $x^a = w + \chi^{1/2}z^a$, with the law (1.5) of $w$. Given $w$ "
+        r"noise for each replica, $x^a = w + \chi^{1/2}z^a$, with the law (1.6) of $w$. Given $w$ "
         r"replicas are independent: $\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)} = "
         r"\mathbb{E}[\mathcal{Z}(w)^n]$ with $\mathcal{Z}(w) = \mathbb{E}_z\,e^{-\beta\ell(w + "
         r"\chi^{1/2}z)}$. Now $n$ need not be whole. For the quadratic loss of (2.2), and for "

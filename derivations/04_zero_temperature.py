@@ -7,13 +7,22 @@ from dataclasses import replace
 import sympy as sp
 from mpmath import mp, mpf
 
-from symattn.symbolic import free_energy, laplace, quadratic
+from symattn.symbolic import channel, free_energy, laplace, quadratic
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Case, Values, agree, at_random, gaussian_mean, sample
+from symattn.symbolic.checks import (
+    Case,
+    Values,
+    agree,
+    at_random,
+    curvatures,
+    gaussian_mean,
+    sample,
+    slopes,
+)
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
 from symattn.symbolic.latex import formula
-from symattn.symbolic.points import linear_channel, named_overlaps
+from symattn.symbolic.points import ChannelPoint, linear_channel, named_overlaps
 from symattn.symbolic.size import Size
 
 # One component of the response.
@@ -21,12 +30,16 @@ V = sp.Symbol("V", positive=True)
 
 
 def chapter(size: Size) -> Chapter:
+    c = coordinates(size)
+    steps = [_scaling(c), _solved(), _expansion()]
+    if size.is_rotated:
+        steps.append(_fluctuations(c))
     return Chapter(
         "Zero temperature",
         r"As $\beta \to \infty$ the Gibbs measure becomes the trained student. Each quantity takes "
         "the power of $\\beta$ that keeps it finite, and the integral over a replica's field is "
         "dominated by its best value.",
-        (_scaling(coordinates(size)), _solved(), _expansion()),
+        tuple(steps),
     )
 
 
@@ -125,8 +138,8 @@ def _expansion() -> Step:
                 return (wanted - 1 / (1 + mp.exp(-(x**2)))) ** 2 / 2
 
             series = mp.taylor(loss, place, 4)
-            slopes = [mp.factorial(i) * series[i] for i in range(1, 5)]
-            field = place + width * slopes[0]
+            derivatives = [mp.factorial(i) * series[i] for i in range(1, 5)]
+            field = place + width * derivatives[0]
 
             def energy(x: mpf) -> mpf:
                 return (x - field) ** 2 / (2 * width) + loss(x)
@@ -145,7 +158,11 @@ def _expansion() -> Step:
             beta = mpf(10) ** 45
             first, nearer = scaled_correction(beta), scaled_correction(2 * beta)
             second = 2 * beta * (first - nearer)
-        named = {V: width, y.loss: loss(place), **dict(zip(y.loss_slopes, slopes, strict=True))}
+        named = {
+            V: width,
+            y.loss: loss(place),
+            **dict(zip(y.loss_slopes, derivatives, strict=True)),
+        }
         return named, [minimum, first, second]
 
     return Step(
@@ -167,6 +184,53 @@ def _expansion() -> Step:
             "an attention loss with a target, at $\\beta = 10^{45}$ and twice that, by the "
             "trapezoidal rule to 160 digits: the limit and both corrections agree to 40.",
             lambda formulas: agree(formulas, case, points=2),
+        ),
+    )
+
+
+def _fluctuations(c: Coordinates) -> Step:
+    V = c.order_parameters.overlaps.V
+    value = laplace.fluctuations(c.hessian, V)
+
+    def case(seed: int) -> Case:
+        with mp.workdps(_EXPANSION_DIGITS):
+            point = ChannelPoint(c, seed)
+            # A small response, so that the energy has one minimum.
+            width = point.values[V[0]] / 20
+            gradient, hessian = slopes(point.loss, point.x), curvatures(point.loss, point.x)
+            values = {V[0]: width, **dict(zip(channel.upper(c.hessian), hessian, strict=True))}
+            field = [x + width * slope for x, slope in zip(point.x, gradient, strict=True)]
+            t11, t22 = point.target[0, 0], point.target[1, 1]
+
+            def energy(u: mpf, v: mpf) -> mpf:
+                s11, s22 = (1 / (1 + mp.exp(-u * (u + side))) for side in (v, -v))
+                loss = point.sigma**2 * ((t11 - s11) ** 2 + (t22 - s22) ** 2)
+                return loss + ((u - field[0]) ** 2 + (v - field[1]) ** 2) / (2 * width)
+
+            # The trapezoidal rule, in units of the width of the Gaussian weight.
+            beta, step = mpf(10) ** 45, mpf(1) / 4
+            line = [step * i for i in range(-60, 61)]
+            unit, minimum = mp.sqrt(width / beta), energy(*point.x)
+            u, v = point.x
+            total = mp.fsum(
+                mp.exp(-beta * (energy(u + unit * i, v + unit * j) - minimum))
+                for i in line
+                for j in line
+            )
+            return values, [-mp.log(step**2 * total / (2 * mp.pi))]
+
+    return Step(
+        key="fluctuations",
+        title="The correction for all components",
+        statement="For the attention loss of a sample:",
+        equations=(Equation("c_1", value),),
+        reason=r"A Gaussian integral about the prox: $c_1 = \frac12\ln\det(I + V\,\mathrm{Hess}\,"
+        r"\ell)$.",
+        assumptions=("The global minimum of the energy is unique at this $w$.",),
+        check=Check(
+            r"the integral over both components at $\beta = 10^{45}$ by the trapezoidal rule, for "
+            "a random target, to 40 digits.",
+            lambda formulas: agree(formulas, case, points=1),
         ),
     )
 

@@ -65,7 +65,7 @@ def _scores(c: Coordinates) -> Step:
             Equation(r"\ln N", _in_fields(c, density)),
             *(Equation(formula(name), _in_fields(c, value)) for name, value in named),
         ),
-        reason="The overlaps enter through mean and variance (1.5). $q$ is the variance up to a "
+        reason="The overlaps enter through mean and variance (1.6). $q$ is the variance up to a "
         r"constant; $\theta$ moves both.",
         check=Check(
             "logarithm of the normal density by token, with the law by conditioning, and its "

@@ -1,11 +1,17 @@
-"""Laplace's method for one component of a field: the envelope and its corrections in 1/beta."""
+"""Laplace's method for the channel: the envelope and its corrections in 1/beta."""
 
 from __future__ import annotations
 
 import sympy as sp
 
 from symattn.symbolic import symbols as y
+from symattn.symbolic.channel import determinant, prox_jacobian
 from symattn.symbolic.moments import mean_of_polynomial
+
+
+def fluctuations(hessian: sp.MatrixBase, V: sp.MatrixBase) -> sp.Expr:
+    """c_1 = ln det(I + V Hess loss)/2 for all components of the fields of a sample."""
+    return sp.log(determinant(prox_jacobian(hessian, V))) / 2
 
 
 def expansion(V: sp.Symbol) -> tuple[sp.Expr, sp.Expr, sp.Expr]:

@@ -63,6 +63,16 @@ def loss_mean(mismatch: sp.MatrixBase, weights: sp.MatrixBase, gram: sp.MatrixBa
     return (y.sigma**2 * sum(entry**2 for entry in mismatch) + positional / y.d) / 2
 
 
+def loss_given_fields(mismatch: sp.MatrixBase, products: sp.MatrixBase, directions: int) -> sp.Expr:
+    """E |B z|^2/(2 d) over tokens z whose part along some directions is given.
+
+    products: the products of the given parts (L x L); directions: how many directions they span.
+    """
+    given = (mismatch * products * mismatch.T).trace()
+    free = (1 - directions / y.d) * y.sigma**2 * sum(entry**2 for entry in mismatch)
+    return (free + given / y.d) / 2
+
+
 def loss_variance(mismatch: sp.MatrixBase, weights: sp.MatrixBase, gram: sp.MatrixBase) -> sp.Expr:
     """The variance of |B x - S p|^2/(2 d) over tokens x, as in `loss_mean`."""
     square = mismatch.T * mismatch
