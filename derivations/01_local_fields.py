@@ -18,6 +18,7 @@ from symattn.symbolic.checks import (
     flat,
     gaussian_nodes,
     sample,
+    signs,
 )
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
@@ -192,14 +193,18 @@ def _reduction(c: Coordinates) -> Step:
         values.update(assigned(gram, encodings * encodings.T))
         mismatch, weights = filled(c.mismatch, values), filled(c.weights, values)
         moved = weights * encodings
-        first = second = mpf(0)
-        for weight, nodes in gaussian_nodes(c.size.length * dimension):
-            rows = [nodes[i : i + dimension] for i in range(0, len(nodes), dimension)]
-            error = values[y.sigma] * mismatch * matrix(rows) - moved
-            loss = mp.fsum(entry**2 for entry in error) / (2 * dimension)
-            first += weight * loss
-            second += weight * loss**2
-        return values, [first, second - first**2]
+        mean = variance = mpf(0)
+        # The components of the error are independent.
+        for component in range(dimension):
+            first = second = mpf(0)
+            for weight, nodes in gaussian_nodes(c.size.length):
+                error = values[y.sigma] * mismatch * matrix(nodes) - moved[:, component]
+                loss = mp.fsum(entry**2 for entry in error) / (2 * dimension)
+                first += weight * loss
+                second += weight * loss**2
+            mean += first
+            variance += second - first**2
+        return values, [mean, variance]
 
     return Step(
         key="reduction",
@@ -239,13 +244,13 @@ def _given_fields(c: Coordinates) -> Step:
         fixed = filled(given, values) * axes[:, :directions].T
         values.update(assigned(products, fixed * fixed.T))
         mismatch = filled(c.mismatch, values)
-        mean = mpf(0)
-        for weight, nodes in gaussian_nodes(length * free):
-            rows = matrix([nodes[i : i + free] for i in range(0, len(nodes), free)])
+        losses = []
+        for noise in signs(length * free):
+            rows = matrix([noise[i : i + free] for i in range(0, len(noise), free)])
             tokens = fixed + values[y.sigma] * rows * axes[:, directions:].T
             error = mismatch * tokens
-            mean += weight * mp.fsum(entry**2 for entry in error) / (2 * dimension)
-        return values, [mean]
+            losses.append(mp.fsum(entry**2 for entry in error) / (2 * dimension))
+        return values, [mp.fsum(losses) / len(losses)]
 
     return Step(
         key="given_fields",

@@ -18,6 +18,7 @@ from symattn.symbolic.checks import (
     gaussian_mean,
     gaussian_nodes,
     sample,
+    signs,
 )
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
@@ -359,13 +360,14 @@ def _row(c: Coordinates) -> Step:
         sigma = values[y.sigma]
         precision = filled(own, values)
         m, theta = (filled(x, values) for x in (conjugates.m, conjugates.theta))
-        total = mpf(0)
-        for weight, nodes in gaussian_nodes(rank + target + p_rows.cols):
-            noise, teacher = matrix(nodes[:rank]), matrix(nodes[rank : rank + target])
-            encoding = p_rows * matrix(nodes[rank + target :])
+        squares = []
+        for pulls in signs(rank + target + p_rows.cols):
+            noise, teacher = matrix(pulls[:rank]), matrix(pulls[rank : rank + target])
+            encoding = p_rows * matrix(pulls[rank + target :])
             pull = sigma * root * noise + sigma**2 * theta * teacher + m.T * encoding
-            total += weight * (pull.T * precision**-1 * pull)[0]
-        return values, [(rank * mp.log(2 * mp.pi) - mp.log(mp.det(precision)) + total) / 2]
+            squares.append((pull.T * precision**-1 * pull)[0])
+        square = mp.fsum(squares) / len(squares)
+        return values, [(rank * mp.log(2 * mp.pi) - mp.log(mp.det(precision)) + square) / 2]
 
     return Step(
         key="row_entropy",
@@ -384,8 +386,7 @@ def _row(c: Coordinates) -> Step:
         check=Check(
             "decoupled by hand: the rows of a replica see a common Gaussian pull of variance "
             r"$\sigma^2\tilde q$ besides those of $p_l$ and $Q^\star$, and the logarithm of the "
-            "integral over one row is averaged over the pulls by nodes that are exact for it, to "
-            "40 digits.",
+            "integral over one row is averaged over the pulls, as a mean over signs, to 40 digits.",
             lambda formulas: agree(formulas, case, points=2),
         ),
     )

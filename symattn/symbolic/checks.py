@@ -139,6 +139,12 @@ def gaussian_nodes(dimension: int, *, degree: int = 5) -> Iterator[tuple[mpf, li
         yield weight, [node for _, node in choice]
 
 
+def signs(dimension: int) -> Iterator[list[mpf]]:
+    """All vectors of signs: of equal weight they have the first three moments of normals."""
+    for choice in product((mpf(1), mpf(-1)), repeat=dimension):
+        yield list(choice)
+
+
 def gaussian_mean(function: Callable[[mpf], mpf]) -> mpf:
     """The mean over a standard normal, by the trapezoidal rule with 769 points.
 
