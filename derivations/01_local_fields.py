@@ -259,7 +259,7 @@ def _given_fields(c: Coordinates) -> Step:
         r"fields the mean is, with $C_{lk}$ the products of the parts of the tokens along the "
         rf"${directions}$ columns of $Q$ and $Q^\star$, which stay finite:",
         equations=(
-            Equation(r"\mathbb{E}\left[\frac{|(T-S)\,z|^2}{2d}\,\Big|\,x, h^\star\right]", value),
+            Equation(r"\mathbb{E}\left[\frac{|(T-S)\,z|^2}{2d}\,|\,x, h^\star\right]", value),
         ),
         reason="Across these columns the tokens are independent of the fields, and of the weights. "
         "So (1.4) holds with the weights of the sample itself, up to $1/d$.",

@@ -196,6 +196,7 @@ def _average(columns: Columns) -> Step:
 
 def _measure(columns: Columns) -> Step:
     q_tilde, m_tilde, theta_tilde = columns.conjugates
+    # All columns as those of a single replica.
     nothing = sp.zeros(columns.count)
     together = ReplicaSymmetric(
         Overlaps(nothing, columns.m, columns.q, columns.theta),

@@ -316,9 +316,9 @@ def _replica_limit() -> Step:
         key="replica_limit",
         title="No replicas",
         statement=r"$\mathbb{E}[\ln\mathcal{Z}] = \lim_{n\to0}(\mathbb{E}[\mathcal{Z}^n] - 1)/n = "
-        r"\frac{\mathrm{d}}{\mathrm{d}n}\ln\mathbb{E}[\mathcal{Z}^n]\big|_{n=0}$, for the channel "
+        r"\frac{\mathrm{d}}{\mathrm{d}n}\ln\mathbb{E}[\mathcal{Z}^n]|_{n=0}$, for the channel "
         r"and, with $d\,\Phi_n$ at its extremum on the right, for the whole: $\mathbb{E}[\ln Z]/d "
-        r"\to \frac{\mathrm{d}}{\mathrm{d}n}\Phi_n\big|_{n=0}$. For the example (3.4):",
+        r"\to \frac{\mathrm{d}}{\mathrm{d}n}\Phi_n|_{n=0}$. For the example (3.4):",
         equations=(
             Equation(r"\mathbb{E}[\ln\mathcal{Z}(w)]", sp.factor_terms(sp.expand_log(slope))),
         ),
@@ -372,7 +372,7 @@ def _row(c: Coordinates) -> Step:
     return Step(
         key="row_entropy",
         title="One row of one replica",
-        statement=r"The part of $\frac{\mathrm{d}}{\mathrm{d}n}\Phi_n\big|_{n=0}$ that the rows of "
+        statement=r"The part of $\frac{\mathrm{d}}{\mathrm{d}n}\Phi_n|_{n=0}$ that the rows of "
         "$Q$ give, $\\psi$:",
         equations=(
             Equation(
