@@ -22,6 +22,7 @@ SCRIPTS = (
     "10_losses",
     "11_symmetries",
     "12_jacobian",
+    "13_zero_point",
 )
 
 
