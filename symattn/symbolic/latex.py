@@ -38,6 +38,7 @@ NAMES: Mapping[str, str] = {
     "e_gm": r"\mathbb{E}[g_1-g_2]",
     "e_div": r"\mathbb{E}[\mathrm{div}_w\, g]",
     "e_gh": r"\mathbb{E}[g\cdot h^\star]",
+    "e_dh": r"\mathbb{E}[\mathrm{div}_{h^\star} g]",
     "resolvent": r"D^{-1}",
     "source": "B",
 }
@@ -70,6 +71,9 @@ BASES: Mapping[str, str] = {
     "e_g": r"\mathbb{E}[g]",
     "e_div": r"\mathbb{E}[\partial g/\partial w]",
     "e_gh": r"\mathbb{E}[g h^{\star\top}]",
+    "e_dh": r"\mathbb{E}[\partial g/\partial h^\star]",
+    "descent": r"\Phi",
+    "Gamma": r"\Gamma",
 }
 
 
