@@ -518,7 +518,7 @@ def _target_of_two(c: Coordinates, seed: int) -> tuple[Point, matrix]:
 
 
 def _target_parts(target: matrix) -> Point:
-    """tau is the determinant of T, whose eigenvalues are 1 and tau; delta from the other entries."""
+    """tau is the determinant of T, whose eigenvalues are 1 and tau; delta is T_21 - T_12."""
     return {y.tau: mp.det(target), y.delta: target[1, 0] - target[0, 1]}
 
 

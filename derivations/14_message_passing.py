@@ -183,9 +183,7 @@ def _estimate(c: Coordinates) -> Step:
             mp.sqrt(dimension) * basis[:, start : start + count]
             for start, count in ((length, t), (length + t, rank))
         )
-        m_hat, V_hat, theta_hat = (
-            filled(x, values) for x in (p.hats.m, p.hats.V, p.hats.theta)
-        )
+        m_hat, V_hat, theta_hat = (filled(x, values) for x in (p.hats.m, p.hats.V, p.hats.theta))
         gamma = mp.sqrt(dimension) * p_rows.T * m_hat
         gamma += sigma**2 * target * theta_hat.T + sigma * noise * root.T
         D = values[y.lam] * mp.eye(rank) + sigma**2 * V_hat
@@ -209,8 +207,8 @@ def _estimate(c: Coordinates) -> Step:
         reason=r"$p_l$, $Q^\star$ and the noise are orthogonal to one another for large $d$, so "
         "products of $Q$ are sums of three.",
         check=Check(
-            "vectors with these products and the minimiser of $\\frac12\\mathrm{Tr}\\,Q D Q^\\top - "
-            "\\mathrm{Tr}\\,\\Gamma Q^\\top$, by linear algebra, to 40 digits.",
+            r"vectors with these products and the minimiser of $\frac12\mathrm{Tr}\,Q D Q^\top - "
+            r"\mathrm{Tr}\,\Gamma Q^\top$, by linear algebra, to 40 digits.",
             lambda formulas: agree(formulas, case),
         ),
     )
@@ -239,8 +237,8 @@ def _saddle(c: Coordinates) -> Step:
         reason=r"In chapter 8 $\hat\theta$ has $\hat V$ for $-\alpha\,\mathbb{E}[\mathrm{div}_w\,g]"
         "$, in chapter 9 $q$ has $B$ for the sum; all else is the same.",
         check=Check(
-            "the differences from the hats of chapter 8 and the overlaps of chapter 9, as they were "
-            "derived there, are identically 0 in all symbols.",
+            "the differences from the hats of chapter 8 and the overlaps of chapter 9, as derived "
+            "there, are identically 0 in all symbols.",
             test,
         ),
     )

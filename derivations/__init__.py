@@ -23,6 +23,8 @@ SCRIPTS = (
     "11_symmetries",
     "12_jacobian",
     "13_zero_point",
+    "14_message_passing",
+    "15_ridge_regression",
 )
 
 

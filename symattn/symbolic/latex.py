@@ -29,6 +29,8 @@ NAMES: Mapping[str, str] = {
     "K_uv": "K_{uv}",
     "K_vv": "K_{vv}",
     "sheet": r"a_\pm",
+    "label": "y",
+    "nu": r"\nu",
     "response": r"\mathcal{R}",
     "jump_g2": r"[\,|g|^2\,]",
     "jump_x": r"|[x]|",

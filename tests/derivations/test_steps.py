@@ -53,7 +53,10 @@ def test_check_notices_a_wrong_formula(step):
             assert not mutated.verify().passed, f"{step.equations[place].left} = {wrong}"
 
 
-@pytest.mark.parametrize("key", ["gradient", "determinant", "hats", "extremal", "ridge"])
+@pytest.mark.parametrize(
+    "key",
+    ["gradient", "determinant", "hats", "extremal", "ridge", "zero_hessian", "weak", "amp_saddle"],
+)
 @pytest.mark.parametrize("size", [Size(3), Size(2, 2, 2)], ids=["L=3", "r=2"])
 def test_check_notices_a_wrong_sign_for_other_sizes(size, key):
     step = derivations.derivation(size)[key]
@@ -64,7 +67,7 @@ def test_check_notices_a_wrong_sign_for_other_sizes(size, key):
 
 
 def test_the_starting_points_are_marked():
-    assert [step.key for step in PAPER if step.postulate] == ["law", "extremal"]
+    assert [step.key for step in PAPER if step.postulate] == ["law", "extremal", "amp_law"]
 
 
 def test_keys_are_unique_and_every_step_says_how_it_is_checked():
