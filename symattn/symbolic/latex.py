@@ -115,6 +115,73 @@ def formula(expression: sp.Expr) -> str:
     return _Printer({"symbol_names": names, "ln_notation": True}).doprint(shown)
 
 
+# Breaks before a sign; brackets, and braces, inside of which TeX cannot break.
+_TOKENS = re.compile(r"(\\left.|\\right.|(?<!\\)[{}]|(?<= )[+-] )")
+_MARKUP = re.compile(r"\\(?:left|right|frac|hat|bar|star|mathbb|mathrm)|[{}^_ ]|(\\[A-Za-z]+)")
+
+
+def broken(text: str, width: int = 90) -> list[str]:
+    """LaTeX of a formula in lines of about so many characters, broken before + and -.
+
+    Where a sum in brackets is too long for a line, its brackets get a fixed size instead of
+    `\\left` and `\\right`, which TeX keeps together.
+    """
+    pieces = _terms(text)
+    while any(_width(piece) > width for piece in pieces):
+        longest = max((x for x in pieces if r"\left" in x), key=_width, default="")
+        opened = _opened(longest) if _width(longest) > width else longest
+        if opened == longest:
+            break
+        text = text.replace(longest, opened, 1)
+        pieces = _terms(text)
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if _width(lines[-1] + piece) > width:
+            lines.append(piece)
+        else:
+            lines[-1] += piece
+    return [line.strip() for line in lines]
+
+
+def _terms(text: str) -> list[str]:
+    """The text cut before every sign that is in no bracket."""
+    pieces, depth = [""], 0
+    for token in _TOKENS.split(text):
+        if token == "{" or token.startswith(r"\left"):
+            depth += 1
+        elif token == "}" or token.startswith(r"\right"):
+            depth -= 1
+        elif token in ("+ ", "- ") and depth == 0 and pieces[-1].strip():
+            pieces.append("")
+        pieces[-1] += token
+    return pieces
+
+
+def _opened(text: str) -> str:
+    """The text with the longest of its outermost brackets in a fixed size."""
+    depth, start, brackets = 0, 0, []
+    tokens = _TOKENS.split(text)
+    for place, token in enumerate(tokens):
+        if token == "{" or token.startswith(r"\left"):
+            start = place if depth == 0 else start
+            depth += 1
+        elif token == "}" or token.startswith(r"\right"):
+            depth -= 1
+            if depth == 0 and tokens[start].startswith(r"\left"):
+                brackets.append((_width("".join(tokens[start:place])), start, place))
+    if not brackets:
+        return text
+    _, start, end = max(brackets)
+    tokens[start] = tokens[start].replace(r"\left", r"\Bigl")
+    tokens[end] = tokens[end].replace(r"\right", r"\Bigr")
+    return "".join(tokens)
+
+
+def _width(text: str) -> int:
+    """About how many characters wide a formula is."""
+    return len(_MARKUP.sub(lambda found: "x" if found[1] else "", text))
+
+
 class _Printer(LatexPrinter):
     """sympy's LaTeX, with the terms of a sum that carry a minus sign last."""
 
