@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mpmath import mp, mpf
 
-from symattn.symbolic import channel, definition, losses
+from symattn.symbolic import baseline, channel, definition, losses
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     Case,
@@ -115,7 +115,7 @@ def _test_loss(c: Coordinates) -> Step:
 
 
 def _linear(c: Coordinates) -> Step:
-    best, error = losses.linear_positional(c.target)
+    best, error = baseline.linear_positional(c.target)
     length = c.size.length
     free = y.entries(c.target)
 

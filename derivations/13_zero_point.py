@@ -115,7 +115,7 @@ def _curvature(c: Coordinates) -> Step:
         statement=r"$K = H(I + VH)^{-1}$ is the Hessian of the envelope at $w = 0$, so that "
         r"$g = -K w$ for small $w$"
         + (
-            r". With $\Delta = \det(I + VH)$, which (13.6) gives:"
+            r". With $\Delta = \det(I + VH)$, which is written out below:"
             if c.size.is_rotated
             else r", the same in every direction. It solves $K = H - V H K$:"
         ),
@@ -331,6 +331,9 @@ def _sheets(c: Coordinates) -> Step:
         values, target = _target_of_two(c, seed)
         values[V] = sample([V], seed)[V]
         b = values[y.b] = _LARGE * (1 + sample([y.z], seed)[y.z] ** 2)
+        # With the tokens exchanged, delta and b change their signs.
+        swap = matrix([[0, 1], [1, 0]])
+        target, b = (target, b) if seed % 2 else (swap * target * swap, -b)
         with mp.workdps(_digits_for(_LARGE)):
             return values, [_double_tangent(c, values, target, b, sign) for sign in (1, -1)]
 
@@ -346,10 +349,11 @@ def _sheets(c: Coordinates) -> Step:
         reason=r"On the plateau the prox stays at $w$; in the valley it saves $2\sigma^2"
         r"(\varsigma(\pm\infty) - S_{11}^0)^2$ of loss, and pays $(a - z_0/b)^2/(2V)$. The sheet "
         "is where both are equal.",
+        assumptions=(r"The weights of the target are between 0 and 1, so that $|\delta| < 1$.",),
         check=Check(
             "the $a$ at which the minima of the energy by definition, in the valley and on the "
-            r"plateau, are equally deep, at $b > 10^{22}$, to 40 digits: what is left out is of "
-            "order $1/b^2$.",
+            r"plateau, are equally deep, at $|b| > 10^{22}$ of either sign, to 40 digits: what is "
+            "left out is of order $1/b^2$.",
             lambda formulas: agree(formulas, case),
         ),
     )

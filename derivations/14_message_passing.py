@@ -35,7 +35,7 @@ def chapter(size: Size) -> Chapter:
     c = coordinates(size)
     steps = [_iteration(c), _law(c), _stein(c), _estimate(c), _saddle(c)]
     if size.student_rank == 1:
-        steps.append(_replicon(c))
+        steps.append(_stability(c))
     return Chapter(
         "Message passing",
         "Approximate message passing minimises the risk by iterations whose state follows exact "
@@ -112,7 +112,7 @@ def _law(c: Coordinates) -> Step:
         title="The law of an iteration",
         statement=r"$\Gamma = \sqrt d\sum_l p_l\hat m_l^\top + \sigma^2 Q^\star\hat\theta^\top + "
         r"\sigma\,\zeta\,\hat q^{1/2}$ with standard normal $\zeta$, and given $h^\star_l$ the "
-        r"field $w_l$ has the law (1.1), with",
+        r"field $w_l$ has the law of chapter 1, with",
         equations=tuple(Equation(formula(hat), value) for hat, value in found.items()),
         reason=r"By parts over the tokens, $\sum\mathbf{x}_l g_l^\top/\sqrt d$ has the mean "
         r"$\alpha\sigma^2(Q\,\mathbb{E}[\partial g/\partial w]^\top + Q^\star\mathbb{E}[\partial g/"
@@ -129,7 +129,6 @@ def _law(c: Coordinates) -> Step:
             "by a rule for Gaussian tokens that is exact for it, to 40 digits.",
             lambda formulas: agree(formulas, case),
         ),
-        postulate=True,
     )
 
 
@@ -231,8 +230,8 @@ def _saddle(c: Coordinates) -> Step:
     return Step(
         key="amp_saddle",
         title="Its fixed points are the saddle points",
-        statement="With (14.3) the equations of the state evolution are those that stationarity of "
-        "the training loss gave:",
+        statement="With the target's signal put in, the equations of the state evolution are those "
+        "that stationarity of the training loss gave:",
         equations=tuple(Equation(formula(name), value) for name, value in found.items()),
         reason=r"In chapter 8 $\hat\theta$ has $\hat V$ for $-\alpha\,\mathbb{E}[\mathrm{div}_w\,g]"
         "$, in chapter 9 $q$ has $B$ for the sum; all else is the same.",
@@ -256,7 +255,7 @@ def _replica_equations(p: OrderParameters) -> dict[sp.Symbol, sp.Expr]:
     }
 
 
-def _replicon(c: Coordinates) -> Step:
+def _stability(c: Coordinates) -> Step:
     K = zero_point.curvature_symbols(c)
     V = zero_point.scalar_response()
     growth = message_passing.perturbation_growth(c, mean(zero_point.curvature_square(c)))
@@ -276,12 +275,14 @@ def _replicon(c: Coordinates) -> Step:
         return values, law, [1 - values[V] ** 2 / (sigma**4 * inverse_square)]
 
     return Step(
-        key="replicon",
-        title="The replicon",
-        statement=r"A small random change of $Q$ is multiplied by an iteration, in mean square, by "
-        r"the following, with $K = -\partial g/\partial w$. Message passing converges, and replica "
-        "symmetry is stable, where 1 minus this, the replicon, is positive:",
-        equations=(Equation(r"\alpha V^2\,\mathbb{E}|K|_F^2", growth),),
+        key="amp_stability",
+        title="Stability of message passing",
+        statement=r"How an iteration changes the mean square of a small random change of $Q$, with "
+        r"$K = -\partial g/\partial w$. Message passing converges, and replica symmetry is stable, "
+        "where 1 minus this, the replicon, is positive:",
+        equations=(
+            Equation(r"\frac{\mathbb{E}|\mathrm{d}Q'|^2}{\mathbb{E}|\mathrm{d}Q|^2}", growth),
+        ),
         reason=r"A change of $w$ of variance $\varepsilon$ changes $g$ by $-K\,\mathrm{d}w$, "
         r"$\Gamma$ by noise of variance $\sigma^2\alpha\,\mathbb{E}|K|_F^2\,\varepsilon$, $Q$ by "
         r"that over $D^2$ with $D = \sigma^2/V$, and the next $w$ by $\sigma^2$ times that.",

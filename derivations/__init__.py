@@ -1,7 +1,7 @@
 """The derivation, one script a chapter, in the order of their numbers.
 
 Each script has one function, `chapter(size)`, which returns the chapter's steps with their machine
-checks. `derivation.md` is what `symattn derive` renders from them.
+checks. `derivation.md` and `derivation.tex` are what `symattn derive` renders from them.
 """
 
 from __future__ import annotations

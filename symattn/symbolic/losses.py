@@ -5,7 +5,6 @@ from __future__ import annotations
 import sympy as sp
 
 from symattn.symbolic import symbols as y
-from symattn.symbolic.functions import expectation
 from symattn.symbolic.overlaps import OrderParameters
 
 
@@ -54,16 +53,3 @@ def test_loss(mismatch: sp.MatrixBase) -> sp.Expr:
     """
     rho_sigma = y.sigma**2 * sp.eye(mismatch.cols)
     return (mismatch * rho_sigma * mismatch.T).trace() / 2
-
-
-def linear_positional(target: sp.MatrixBase) -> tuple[sp.Matrix, sp.Expr]:
-    """The best map f_W(x) = W x, and its test error, by means of T and of its squares.
-
-    target: T (L x L). The test error (1/2) E Tr (T - W) rho_Sigma (T - W)^T is stationary in W.
-    """
-    length = target.rows
-    weights = y.square("W", length)
-    error = expectation(test_loss(target - weights), y.entries(target))
-    best = {x: sp.solve(error.diff(x), x)[0] for x in weights}
-    least = sp.expand(error.xreplace(best))
-    return sp.Matrix(weights.xreplace(best)), sp.factor_terms(least)

@@ -68,7 +68,7 @@ def overlaps(c: Coordinates) -> dict[sp.Symbol, sp.Expr]:
     found: dict[sp.Symbol, sp.Expr] = {}
     for overlap in (theta, q):
         equation = sp.expand((overlap - updates[overlap]).xreplace(found))
-        found[overlap] = sp.factor(-equation.subs(overlap, 0) / equation.diff(overlap))
+        found[overlap] = _tidy(-equation.subs(overlap, 0) / equation.diff(overlap))
     return found
 
 
@@ -134,4 +134,12 @@ def _with_hats(expression: sp.Expr, c: Coordinates) -> sp.Expr:
 def _at_saddle(expression: sp.Expr, c: Coordinates) -> sp.Expr:
     """In terms of V: with hats and overlaps put in, and m = 0."""
     m = dict.fromkeys(y.entries(c.order_parameters.overlaps.m), sp.Integer(0))
-    return sp.factor(_with_hats(expression, c).xreplace(m).xreplace(overlaps(c)))
+    return _tidy(_with_hats(expression, c).xreplace(m).xreplace(overlaps(c)))
+
+
+def _tidy(rational: sp.Expr) -> sp.Expr:
+    """In powers of the noise, over a denominator that is positive for few samples."""
+    above, below = sp.fraction(sp.factor(rational))
+    sign = -1 if below.subs(y.alpha, 0).is_negative else 1
+    powers = sp.collect(sp.expand(sign * above), noise, sp.factor)
+    return powers / sp.factor(sign * below)

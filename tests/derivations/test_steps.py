@@ -67,7 +67,7 @@ def test_check_notices_a_wrong_sign_for_other_sizes(size, key):
 
 
 def test_the_starting_points_are_marked():
-    assert [step.key for step in PAPER if step.postulate] == ["law", "extremal", "amp_law"]
+    assert [step.key for step in PAPER if step.postulate] == ["law", "extremal"]
 
 
 def test_keys_are_unique_and_every_step_says_how_it_is_checked():
