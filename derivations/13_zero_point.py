@@ -278,7 +278,8 @@ def _wells(c: Coordinates) -> Step:
         key="wells",
         title="Two wells at the origin",
         statement=r"If the following is negative, that is $V\sigma^2\tau + (V\sigma^2\delta)^2/4 > "
-        r"1$, then $x = 0$ is a saddle of $\mathcal{E}(x; 0)$. As $\mathcal{E}(-x; 0) = \mathcal{E}(x; 0)$, the prox then jumps at $w = 0$. The "
+        r"1$, then $x = 0$ is a saddle of $\mathcal{E}(x; 0)$. As $\mathcal{E}(-x; 0) = "
+        r"\mathcal{E}(x; 0)$, the prox then jumps at $w = 0$. The "
         r"condition is sufficient: a well elsewhere may be deeper before $x = 0$ stops being one.",
         equations=(Equation(r"\Delta = \det(I + VH)", zero_point.determinant(c)),),
         reason=r"One eigenvalue of the energy's Hessian $V^{-1}(I + VH)$ is negative; $H_{vv} = 0$ "

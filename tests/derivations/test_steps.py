@@ -53,10 +53,7 @@ def test_check_notices_a_wrong_formula(step):
             assert not mutated.verify().passed, f"{step.equations[place].left} = {wrong}"
 
 
-@pytest.mark.parametrize(
-    "key",
-    ["gradient", "determinant", "hats", "extremal", "ridge", "zero_hessian", "weak", "amp_saddle"],
-)
+@pytest.mark.parametrize("key", ["gradient", "determinant", "hats", "extremal", "ridge"])
 @pytest.mark.parametrize("size", [Size(3), Size(2, 2, 2)], ids=["L=3", "r=2"])
 def test_check_notices_a_wrong_sign_for_other_sizes(size, key):
     step = derivations.derivation(size)[key]
