@@ -81,11 +81,11 @@ def _iteration(c: Coordinates) -> Step:
     return Step(
         key="amp_iteration",
         title="The iteration",
-        statement=r"For each sample and token, with its field $x_l = (\mathbf{x}_l + p_l)\cdot "
-        r"Q/\sqrt d$, and for each dimension, with $\Phi = \sum_{\mu l}(\mathbf{x}_l + p_l)"
-        r"g_l^\top/\sqrt d$, the descent direction of the samples. $g_l = V^{-1}(x_l^\star - w_l)$ "
-        r"is taken at the new $w$, and in the first line at the one before; $D = \lambda + \sigma^2"
-        r"\hat V$. Written for one token and one dimension:",
+        statement=r"For each sample and token $z_l$, with the field $x_l = (z_l + p_l)\cdot Q/"
+        r"\sqrt d$, and for each dimension, with $\Phi = \sum_{\mu l}(z_l + p_l)g_l^\top/\sqrt d$ "
+        r"over the samples $\mu$, the direction of descent of their loss. $g_l = V^{-1}(x_l^\star - "
+        r"w_l)$ is taken at the new $w$, and in the first line at the one before; $D = \lambda + "
+        r"\sigma^2\hat V$. Written for one token and one dimension:",
         equations=tuple(Equation(formula(name), value) for name, value in pairs),
         reason="The terms with $V$ and $\\hat V$ (Onsager's) take off what a sample's own past "
         "did to its field. They cancel at a fixed point: there the prox of $w$ is the student's "
@@ -114,7 +114,7 @@ def _law(c: Coordinates) -> Step:
         r"\sigma\,\zeta\,\hat q^{1/2}$ with standard normal $\zeta$, and given $h^\star_l$ the "
         r"field $w_l$ has the law of chapter 1, with",
         equations=tuple(Equation(formula(hat), value) for hat, value in found.items()),
-        reason=r"By parts over the tokens, $\sum\mathbf{x}_l g_l^\top/\sqrt d$ has the mean "
+        reason=r"By parts over the tokens, $\sum z_l g_l^\top/\sqrt d$ has the mean "
         r"$\alpha\sigma^2(Q\,\mathbb{E}[\partial g/\partial w]^\top + Q^\star\mathbb{E}[\partial g/"
         r"\partial h^\star]^\top)$, of which Onsager's term takes off the first part. Directions "
         r"orthogonal to $Q$ and $Q^\star$ are independent of $g$ and make the noise.",
@@ -125,7 +125,7 @@ def _law(c: Coordinates) -> Step:
         ),
         check=Check(
             "the first iteration is exact at any $d$: for a polynomial $g$, numerical means of "
-            r"$\mathbf{x}_l g_l^\top$ resolved along $Q$, $Q^\star$ and an orthogonal direction, "
+            r"$z_l g_l^\top$ resolved along $Q$, $Q^\star$ and an orthogonal direction, "
             "by a rule for Gaussian tokens that is exact for it, to 40 digits.",
             lambda formulas: agree(formulas, case),
         ),

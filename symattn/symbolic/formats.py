@@ -10,7 +10,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from symattn.symbolic.latex import broken
+from symattn.symbolic.latex import broken, visible_width
+
+# About how many characters of a formula fit on a line of a page.
+_LINE = 90
 
 _SPANS = re.compile(r"(`[^`]*`|\$[^$]*\$|\*\*?[^*]+\*\*?)")
 
@@ -181,7 +184,8 @@ def _aligned(pairs: Sequence[tuple[str, str]]) -> str:
     """Lines left = right, aligned at the sign; long right-hand sides go over several lines."""
     lines = []
     for left, right in pairs:
-        first, *others = broken(right)
+        room = max(_LINE - visible_width(left), _LINE // 2)
+        first, *others = broken(right, room)
         # A bracket here would be taken for an option.
         guarded = f"{{}}{left}" if left.startswith("[") else left
         lines += [f"{guarded} &= {first}", *(rf"&\quad {{}} {other}" for other in others)]

@@ -120,23 +120,23 @@ _TOKENS = re.compile(r"(\\left.|\\right.|(?<!\\)[{}]|(?<= )[+-] )")
 _MARKUP = re.compile(r"\\(?:left|right|frac|hat|bar|star|mathbb|mathrm)|[{}^_ ]|(\\[A-Za-z]+)")
 
 
-def broken(text: str, width: int = 90) -> list[str]:
+def broken(text: str, width: int) -> list[str]:
     """LaTeX of a formula in lines of about so many characters, broken before + and -.
 
     Where a sum in brackets is too long for a line, its brackets get a fixed size instead of
     `\\left` and `\\right`, which TeX keeps together.
     """
     pieces = _terms(text)
-    while any(_width(piece) > width for piece in pieces):
-        longest = max((x for x in pieces if r"\left" in x), key=_width, default="")
-        opened = _opened(longest) if _width(longest) > width else longest
+    while any(visible_width(piece) > width for piece in pieces):
+        longest = max((x for x in pieces if r"\left" in x), key=visible_width, default="")
+        opened = _opened(longest) if visible_width(longest) > width else longest
         if opened == longest:
             break
         text = text.replace(longest, opened, 1)
         pieces = _terms(text)
     lines = [pieces[0]]
     for piece in pieces[1:]:
-        if _width(lines[-1] + piece) > width:
+        if visible_width(lines[-1] + piece) > width:
             lines.append(piece)
         else:
             lines[-1] += piece
@@ -168,7 +168,7 @@ def _opened(text: str) -> str:
         elif token == "}" or token.startswith(r"\right"):
             depth -= 1
             if depth == 0 and tokens[start].startswith(r"\left"):
-                brackets.append((_width("".join(tokens[start:place])), start, place))
+                brackets.append((visible_width("".join(tokens[start:place])), start, place))
     if not brackets:
         return text
     _, start, end = max(brackets)
@@ -177,7 +177,7 @@ def _opened(text: str) -> str:
     return "".join(tokens)
 
 
-def _width(text: str) -> int:
+def visible_width(text: str) -> int:
     """About how many characters wide a formula is."""
     return len(_MARKUP.sub(lambda found: "x" if found[1] else "", text))
 

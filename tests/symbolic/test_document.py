@@ -78,13 +78,13 @@ COMMANDS = set(
         documentclass usepackage setlength textwidth oddsidemargin textheight topmargin parindent
         parskip allowdisplaybreaks sloppy title date begin end maketitle section subsection item
         emph texttt textbf textbackslash textasciitilde textasciicircum textless textgreater
-        textquotedbl text left right Bigl Bigr quad qquad tag frac tfrac sqrt bar hat tilde dot
-        mathbb mathbf mathcal mathrm boldsymbol alpha beta gamma delta epsilon varepsilon zeta eta
-        theta kappa lambda mu nu xi pi rho varrho sigma varsigma tau phi varphi chi psi omega Gamma
-        Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell star top dagger nabla partial cdot times
-        otimes pm mp mapsto to iff infty int sum prod exp ln log lim det max min sup inf vert Vert
-        lvert rvert mid in notin ne neq le leq ge geq ll gg sim approx equiv propto dots ldots
-        cdots langle rangle
+        textquotedbl text left right big Big bigl bigr Bigl Bigr quad qquad tag frac tfrac sqrt bar
+        hat tilde dot mathbb mathbf mathcal mathrm boldsymbol alpha beta gamma delta epsilon
+        varepsilon zeta eta theta kappa lambda mu nu xi pi rho varrho sigma varsigma tau phi varphi
+        chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega ell star top dagger nabla
+        partial cdot times otimes pm mp mapsto to iff infty int sum prod exp ln log lim det max min
+        sup inf vert Vert lvert rvert mid in notin ne neq le leq ge geq ll gg sim approx equiv
+        propto dots ldots cdots langle rangle
         """,
     )
 )
