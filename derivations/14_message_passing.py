@@ -83,8 +83,8 @@ def _iteration(c: Coordinates) -> Step:
         title="The iteration",
         statement=r"For each sample and token $z_l$, with the field $x_l = (z_l + p_l)\cdot Q/"
         r"\sqrt d$, and for each dimension, with $\Phi = \sum_{\mu l}(z_l + p_l)g_l^\top/\sqrt d$ "
-        r"over the samples $\mu$, the direction of descent of their loss. $g_l = V^{-1}(x_l^\star - "
-        r"w_l)$ is taken at the new $w$, and in the first line at the one before; $D = \lambda + "
+        r"over the samples $\mu$, the direction in which their loss falls. $g_l = V^{-1}(x_l^\star "
+        r"- w_l)$ is taken at the new $w$, and in the first line at the one before; $D = \lambda + "
         r"\sigma^2\hat V$. Written for one token and one dimension:",
         equations=tuple(Equation(formula(name), value) for name, value in pairs),
         reason="The terms with $V$ and $\\hat V$ (Onsager's) take off what a sample's own past "
