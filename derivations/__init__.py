@@ -1,7 +1,7 @@
 """The derivation, one script a chapter, in the order of their numbers.
 
 Each script has one function, `chapter(size)`, which returns the chapter's steps with their machine
-checks. `derivation.md` is what `symattn derive` renders from them.
+checks. `derivation.md` and `derivation.tex` are what `symattn derive` renders from them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ SCRIPTS = (
     "10_losses",
     "11_symmetries",
     "12_jacobian",
+    "13_zero_point",
+    "14_message_passing",
+    "15_ridge_regression",
 )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
+from symattn.symbolic.functions import mean
+
 DIGITS = 50
 AGREEMENT = 40
 POINTS = 4
@@ -77,8 +79,35 @@ def agree(
     )
 
 
+Law = Sequence[tuple[mpf, Values]]
+"""Weights and values of random symbols: a law with a few outcomes."""
+
+CaseOfLaw = tuple[Values, Law, Sequence[mpf]]
+"""Values of symbols, the law of the random ones, and what formulas should give."""
+
+
+def agree_in_mean(
+    formulas: Sequence[sp.Expr], case: Callable[[int], CaseOfLaw], *, points: int = POINTS
+) -> Outcome:
+    """As `agree`, for formulas in which `mean` is the mean over a law with a few outcomes."""
+    means = sorted(set().union(*(formula.atoms(mean) for formula in formulas)), key=str)
+    names = {node: sp.Symbol(f"mean{place}") for place, node in enumerate(means)}
+    integrands = numeric([node.args[0] for node in means])
+
+    def with_means(seed: int) -> Case:
+        values, law, expected = _computed(case, seed)
+        averages = [mpf(0)] * len(means)
+        for weight, outcome in law:
+            found = integrands({**values, **outcome})
+            averages = [a + weight * x for a, x in zip(averages, found, strict=True)]
+        # Outside a mean, where only a wrong formula has one, a random symbol is its first outcome.
+        return {**law[0][1], **values, **dict(zip(names.values(), averages, strict=True))}, expected
+
+    return agree([formula.xreplace(names) for formula in formulas], with_means, points=points)
+
+
 @lru_cache(maxsize=256)
-def _computed(case: Callable[[int], Case], seed: int) -> Case:
+def _computed(case: Callable[[int], Any], seed: int) -> Any:
     """What a case gives, once: several formulas may be put to it."""
     return case(seed)
 

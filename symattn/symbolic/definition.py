@@ -30,12 +30,17 @@ def loss(x: matrix, target: matrix, sigma: mpf) -> mpf:
 
 def mean_square(mismatch: matrix, sigma: mpf) -> mpf:
     """E |B y|^2 for independent components of y with variance sigma^2, as a mean over signs."""
-    length = mismatch.cols
-    total = mpf(0)
-    for pattern in range(2**length):
-        signs = matrix([sigma if pattern >> bit & 1 else -sigma for bit in range(length)])
-        total += mp.fsum(entry**2 for entry in mismatch * signs)
-    return total / 2**length
+    vectors = signs(mismatch.cols, sigma)
+    squares = (entry**2 for vector in vectors for entry in mismatch * vector)
+    return mp.fsum(squares) / len(vectors)
+
+
+def signs(length: int, sigma: mpf) -> list[matrix]:
+    """All columns of entries sigma and -sigma: on average they have the covariance sigma^2 I."""
+    return [
+        matrix([sigma if pattern >> bit & 1 else -sigma for bit in range(length)])
+        for pattern in range(2**length)
+    ]
 
 
 def energy(x: matrix, w: matrix, V: matrix, target: matrix, sigma: mpf) -> mpf:

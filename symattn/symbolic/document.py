@@ -1,13 +1,12 @@
-"""The derivation as a Markdown document with mathematics that code hosts display."""
+"""The derivation as a document: its parts in order, for any format."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from symattn.symbolic.derivation import Chapter, Derivation, Step
+from symattn.symbolic.formats import Format
 from symattn.symbolic.latex import formula
 
-TITLE = "# From the model to the equations that are solved"
+TITLE = "From the model to the equations that are solved"
 
 PREFACE = """Written by `symattn derive` for {size}. Every equation below was
 made by sympy from the model's definitions, and checked by machine in the way stated beside it, by a
@@ -31,7 +30,7 @@ arXiv:2402.03902)."""
 DEFINITIONS = (
     (r"$L$, $d$", "number of tokens, their dimension"),
     (r"$r$, $t$", r"number of columns of the student's $Q$ and of the target's $Q^\star$"),
-    (r"$\alpha$", "number of samples over $d$; both grow at fixed $\\alpha$"),
+    (r"$\alpha$", "number of samples over $d$; both grow at fixed $\alpha$"),
     (r"$\sigma$, $\lambda$", "scale of the data, ridge penalty"),
     (r"$\omega$, $A$", "positional share of the target, its matrix of rows that sum to 1"),
     (
@@ -74,48 +73,35 @@ ROTATED = (
 )
 
 
-def markdown(derivation: Derivation, *, fenced: bool = True) -> str:
-    """The document. fenced: display mathematics as fenced blocks, else between double dollars."""
+def written(derivation: Derivation, form: Format) -> str:
+    """The document in a format."""
     size = derivation.size
     shown = f"$L = {size.length}$, $r = {size.student_rank}$, $t = {size.target_rank}$"
     parts = [
-        TITLE,
-        PREFACE.format(size=shown),
-        "## Definitions",
-        _table(DEFINITIONS + (ROTATED if size.is_rotated else ())),
+        form.prose(PREFACE.format(size=shown)),
+        form.section("Definitions"),
+        form.table(("symbol", "meaning"), DEFINITIONS + (ROTATED if size.is_rotated else ())),
     ]
     for number, chapter in enumerate(derivation.chapters, start=1):
-        parts += _chapter(chapter, number, fenced=fenced)
-    return "\n\n".join(parts) + "\n"
+        parts += _chapter(chapter, number, form)
+    return form.document(TITLE, parts)
 
 
-def _table(rows: Sequence[tuple[str, str]]) -> str:
-    lines = ["| symbol | meaning |", "|---|---|"]
-    return "\n".join(lines + [f"| {symbol} | {meaning} |" for symbol, meaning in rows])
-
-
-def _chapter(chapter: Chapter, number: int, *, fenced: bool) -> list[str]:
-    parts = [f"## {number}. {chapter.title}", chapter.introduction]
+def _chapter(chapter: Chapter, number: int, form: Format) -> list[str]:
+    parts = [form.chapter(chapter.title, str(number)), form.prose(chapter.introduction)]
     for place, step in enumerate(chapter.steps, start=1):
-        parts += _step(step, f"{number}.{place}", fenced=fenced)
+        parts += _step(step, f"{number}.{place}", form)
     return parts
 
 
-def _step(step: Step, label: str, *, fenced: bool) -> list[str]:
+def _step(step: Step, label: str, form: Format) -> list[str]:
     origin = " (postulate)" if step.postulate else ""
-    notes = [f"- *Why:* {step.reason}"]
-    notes += [f"- *Assumes:* {assumption}" for assumption in step.assumptions]
-    notes.append(f"- *Checked:* {step.check.method}")
+    notes = [f"*Why:* {step.reason}"]
+    notes += [f"*Assumes:* {assumption}" for assumption in step.assumptions]
+    notes.append(f"*Checked:* {step.check.method}")
     return [
-        f"### {label} {step.title}{origin}",
-        step.statement,
-        _display(step, label, fenced=fenced),
-        "\n".join(notes),
+        form.step(f"{step.title}{origin}", label),
+        form.prose(step.statement),
+        form.equations([(x.left, formula(x.right)) for x in step.equations], label),
+        form.items(notes),
     ]
-
-
-def _display(step: Step, label: str, *, fenced: bool) -> str:
-    lines = [f"{equation.left} &= {formula(equation.right)}" for equation in step.equations]
-    body = "\\begin{aligned}\n" + " \\\\\n".join(lines) + "\n\\end{aligned}"
-    tagged = f"{body} \\tag{{{label}}}"
-    return f"```math\n{tagged}\n```" if fenced else f"$$\n{tagged}\n$$"

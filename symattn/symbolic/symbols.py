@@ -38,6 +38,14 @@ half = sp.symbols("D_u D_v", real=True)
 jump_g2, jump_response = sp.symbols("jump_g2 jump_response", real=True)
 jump_x = sp.Symbol("jump_x", positive=True)
 
+# At x = 0, two tokens: T_11 + T_22 - 1, T_11 - T_22, Hessian of the loss and of the envelope.
+tau, delta = sp.symbols("tau delta", real=True)
+H_uu, H_uv = sp.symbols("H_uu H_uv", real=True)
+K_uu, K_uv, K_vv = sp.symbols("K_uu K_uv K_vv", real=True)
+
+# det(I + V H); a place where the prox jumps
+det, sheet = sp.symbols("det sheet", real=True)
+
 # -(d E|g|^2/dV)/2
 response = sp.Symbol("response", real=True)
 
