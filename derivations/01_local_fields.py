@@ -229,7 +229,7 @@ def _reduction(c: Coordinates) -> Step:
 
 def _given_fields(c: Coordinates) -> Step:
     directions = c.size.student_rank + c.size.target_rank
-    products = y.symmetric("C", c.size.length)
+    products = y.symmetric("Pi", c.size.length)
     value = _of_mismatches(c, lambda B: moments.loss_given_fields(B, products, directions))
     symbols = (*y.entries(c.weights), *y.entries(c.target), y.sigma)
 
@@ -256,13 +256,13 @@ def _given_fields(c: Coordinates) -> Step:
         key="given_fields",
         title="The weights do not bias the tokens",
         statement=r"The weights are functions of the fields, and these of the tokens. Given the "
-        r"fields the mean is, with $C_{lk}$ the products of the parts of the tokens along the "
+        r"fields the mean is, with $\Pi_{lk}$ the products of the parts of the tokens along the "
         rf"${directions}$ columns of $Q$ and $Q^\star$, which stay finite:",
         equations=(
             Equation(r"\mathbb{E}\left[\frac{|(T-S)\,z|^2}{2d}\,|\,x, h^\star\right]", value),
         ),
         reason="Across these columns the tokens are independent of the fields, and of the weights. "
-        "So (1.4) holds with the weights of the sample itself, up to $1/d$.",
+        "So (@reduction) holds with the weights of the sample itself, up to $1/d$.",
         check=Check(
             "tokens with given coordinates along random columns, in one and in two dimensions "
             "more, by Gauss-Hermite nodes that are exact for the mean, to 40 digits.",

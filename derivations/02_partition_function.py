@@ -34,10 +34,10 @@ def chapter(size: Size) -> Chapter:
         r"in which the data can be averaged: "
         r"$\mathbb{E}[Z^n] = \int \prod_a \mathrm{d}Q_a\, e^{-\beta\lambda|Q_a|^2/2}\,"
         r"\left(\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)}\right)^{\alpha d} = \int e^{d\,\Phi_n}$, the "
-        "last one over overlaps. $Q^\\star$ is kept fixed. The index $A$ counts the columns of all "
+        "last one over overlaps. $Q^\\star$ is kept fixed. The index $c$ counts the columns of all "
         "replicas, replica by replica, $n r$ of them; the equations are written out for "
         rf"$n = {columns.replicas}$"
-        + (r", with $m_A$ for the overlap with $p_1 = -p_2$." if size.is_rotated else "."),
+        + (r", with $m_c$ for the overlap with $p_1 = -p_2$." if size.is_rotated else "."),
         (_fields(columns), _average(columns), _measure(columns)),
     )
 
@@ -140,10 +140,10 @@ def _fields(columns: Columns) -> Step:
         title="The joint law of the fields of all replicas",
         statement="At fixed $Q_1, \\dots, Q_n$ and $Q^\\star$ the fields of a token, "
         "$h^\\star_l$ and those of all columns, are jointly Gaussian, independent for each token. "
-        "Their law only needs the overlaps: means $m_{lA}$, covariances $q_{AB}$ among columns and "
-        r"$\theta_{Ak}$ with $h^\star_{lk}$. For the first token:",
+        "Their law only needs the overlaps: means $m_{lc}$, covariances $q_{cc'}$ among "
+        r"columns and $\theta_{ck}$ with $h^\star_{lk}$. For the first token:",
         equations=(
-            Equation(r"\ln\mathbb{E}\,e^{\sum_A j_A x_{1A} + \sum_k f_k h^\star_{1k}}", exponent),
+            Equation(r"\ln\mathbb{E}\,e^{\sum_c j_c x_{1c} + \sum_k f_k h^\star_{1k}}", exponent),
         ),
         reason="The fields are linear in the components of the token, which are Gaussian. "
         r"$Q^{\star\top}\Sigma Q^\star/d \to \rho = \sigma^2 I$ as $d \to \infty$.",
@@ -181,9 +181,10 @@ def _average(columns: Columns) -> Step:
         key="sample_average",
         title="The average over a sample",
         statement=r"Samples are independent, so that the data enter $\Phi_n$ as "
-        r"$\alpha\ln\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)}$ with the law (2.1): the energetic part. "
-        "It is a function of the overlaps. For the loss $k|x|^2/2$ it is explicit; a token adds",
-        equations=(Equation(r"\ln\mathbb{E}\,e^{-\beta k\sum_A x_A^2/2}", logarithm),),
+        r"$\alpha\ln\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)}$ with the law (@replicated_fields): the "
+        r"energetic part. It is a function of the overlaps. For the loss $\gamma|x|^2/2$ it is "
+        r"explicit; a token adds",
+        equations=(Equation(r"\ln\mathbb{E}\,e^{-\beta\gamma\sum_c x_c^2/2}", logarithm),),
         reason="A Gaussian integral. This loss stands for the attention loss wherever an exact "
         "result is wanted to compare with.",
         check=Check(
@@ -220,7 +221,7 @@ def _measure(columns: Columns) -> Step:
 
         point = [values[x] for x in symbols]
         slope_of = dict(zip(symbols, slopes(entropy, point), strict=True))
-        # The extremum over conjugates has the slopes q~_AA/2, q~_AB, -m~ and -theta~.
+        # The extremum over conjugates has the slopes q~_cc/2, q~_cd, -m~ and -theta~.
         diagonal = set(columns.q.diagonal())
         for x, conjugate in zip(y.entries(columns.q), y.entries(q_tilde), strict=True):
             values[conjugate] = slope_of[x] * (2 if x in diagonal else 1)

@@ -84,14 +84,17 @@ def _ansatz(c: Coordinates) -> Step:
         "in high dimension two of them always have the same overlap, as in a measure with a single "
         "valley. $\\chi$ is the fluctuation of $Q$ in it.",
         assumptions=(
-            "The extremum is symmetric under permutations of the replicas (Mézard, Parisi, "
-            "Virasoro 1987). It is exact for convex losses; in general it holds where it is "
-            "stable, which the replicon tells.",
+            "The extremum is symmetric under permutations of the replicas [2]. This is right for "
+            "convex losses, where the Gibbs measure is log-concave. In general it can only be "
+            "right where it is locally stable"
+            + (" (@replicon), which does not prove it." if rank == 1 else ", which is not proof."),
+            "Of solutions that differ by a symmetry of the model (@symmetries), such as $Q \\to "
+            "-Q$, one is chosen.",
         ),
         check=Check(
             "two draws from the Gibbs measure of a small explicit ridge regression, by nodes that "
-            "are exact for it; conjugates as differences of the average (2.2) of two replicas. To "
-            "40 digits.",
+            "are exact for it; conjugates as differences of the average (@sample_average) of two "
+            "replicas. To 40 digits.",
             lambda formulas: agree(formulas, case, points=2),
         ),
         postulate=True,
@@ -144,7 +147,7 @@ def _conjugates_of_two(overlaps: matrix, k: mpf, alpha: mpf) -> matrix:
                 spread[j, i] = spread[i, j]
                 return -mp.log(mp.det(spread)) / 2
 
-            # q~_AA/2 and q~_AB balance the slopes.
+            # q~_cc/2 and q~_cd balance the slopes.
             slope = -alpha * mp.diff(average, 0)
             found[i, j] = found[j, i] = 2 * slope if i == j else slope
     return found
@@ -235,13 +238,14 @@ def _measure(c: Coordinates) -> Step:
     return Step(
         key="symmetric_measure",
         title="The measure of symmetric overlaps",
-        statement="The entropic part (2.3) at the ansatz, for symbolic $n$:",
+        statement="The entropic part (@overlap_measure) at the ansatz, for symbolic $n$:",
         equations=(
             Equation(
                 r"\Phi_n - \alpha\ln\mathbb{E}\,e^{-\beta\sum_a\ell}", symmetric.overlap_action()
             ),
         ),
-        reason=r"(3.2) in (2.3). The precision of a row of $(Q_1, \dots, Q_n)$ is such a matrix "
+        reason=r"(@replica_matrices) in (@overlap_measure). The precision of a row of $(Q_1, "
+        r"\dots, Q_n)$ is such a matrix "
         "too.",
         check=Check(
             "traces, determinants and inverses of explicit matrices over all columns for "
@@ -276,17 +280,18 @@ def _decoupling() -> Step:
         key="decoupling",
         title="Independent replicas at a common field",
         statement=r"Fields with covariance $q + \chi\delta_{ab}$ are a common field $w$ plus a "
-        r"noise for each replica, $x^a = w + \chi^{1/2}z^a$, with the law (1.6) of $w$. Given $w$ "
-        r"replicas are independent: $\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)} = "
-        r"\mathbb{E}[\mathcal{Z}(w)^n]$ with $\mathcal{Z}(w) = \mathbb{E}_z\,e^{-\beta\ell(w + "
-        r"\chi^{1/2}z)}$. Now $n$ need not be whole. For the quadratic loss of (2.2), and for "
-        r"$x^2$ in place of $e^{-\beta\ell}$ with $n = 2$, $m$ and $q$ mean and variance of $w$:",
+        r"noise for each replica, $x^a = w + \chi^{1/2}\xi^a$, with the law (@law) of $w$. Given "
+        r"$w$ replicas are independent: $\mathbb{E}\,e^{-\beta\sum_a\ell(x^a)} = "
+        r"\mathbb{E}[\mathcal{Z}(w)^n]$ with $\mathcal{Z}(w) = \mathbb{E}_\xi\,e^{-\beta\ell(w + "
+        r"\chi^{1/2}\xi)}$. Now $n$ need not be whole. For the quadratic loss of "
+        r"(@sample_average), and for $x^2$ in place of $e^{-\beta\ell}$ with $n = 2$, $m$ and $q$ "
+        r"mean and variance of $w$:",
         equations=(
             Equation(r"\ln\mathbb{E}[\mathcal{Z}(w)^n]", logarithm),
             Equation(r"\mathbb{E}[(x^1)^2(x^2)^2]", fourth),
         ),
-        reason=r"The Hubbard-Stratonovich identity, $e^{q j^2/2} = \mathbb{E}_\xi\,e^{\sqrt q\,\xi "
-        r"j}$ with $j = \sum_a j_a$, in the generating function (2.1).",
+        reason=r"The Hubbard-Stratonovich identity, $e^{q j^2/2} = \mathbb{E}_\eta\,e^{\sqrt "
+        r"q\,\eta j}$ with $j = \sum_a j_a$, in the generating function (@replicated_fields).",
         check=Check(
             "determinant and inverse of the explicit covariance of the fields of all replicas for "
             "$n = 1, \\dots, 6$; the other mean by nodes for two correlated fields. To 40 digits.",
@@ -318,7 +323,7 @@ def _replica_limit() -> Step:
         statement=r"$\mathbb{E}[\ln\mathcal{Z}] = \lim_{n\to0}(\mathbb{E}[\mathcal{Z}^n] - 1)/n = "
         r"\frac{\mathrm{d}}{\mathrm{d}n}\ln\mathbb{E}[\mathcal{Z}^n]|_{n=0}$, for the channel "
         r"and, with $d\,\Phi_n$ at its extremum on the right, for the whole: $\mathbb{E}[\ln Z]/d "
-        r"\to \frac{\mathrm{d}}{\mathrm{d}n}\Phi_n|_{n=0}$. For the example (3.4):",
+        r"\to \frac{\mathrm{d}}{\mathrm{d}n}\Phi_n|_{n=0}$. For the example (@decoupling):",
         equations=(
             Equation(r"\mathbb{E}[\ln\mathcal{Z}(w)]", sp.factor_terms(sp.expand_log(slope))),
         ),
@@ -331,8 +336,8 @@ def _replica_limit() -> Step:
         ),
         check=Check(
             "the logarithm of one replica's average by the trapezoidal rule, and its mean over $w$ "
-            "by nodes that are exact for it, to 40 digits. For the whole, (3.7) and (5.1) are "
-            "compared with ridge regression.",
+            "by nodes that are exact for it, to 40 digits. For the whole, (@free_entropy) and "
+            "(@thermal) are compared with ridge regression.",
             lambda formulas: agree(formulas, case, points=2),
         ),
         postulate=True,
@@ -374,15 +379,12 @@ def _row(c: Coordinates) -> Step:
         title="One row of one replica",
         statement=r"The part of $\frac{\mathrm{d}}{\mathrm{d}n}\Phi_n|_{n=0}$ that the rows of "
         "$Q$ give, $\\psi$:",
-        equations=(
-            Equation(
-                r"\psi",
-                value,
-            ),
-        ),
-        reason=r"$\frac{\mathrm{d}}{\mathrm{d}n}\ln\det(I_n\otimes a + "
-        r"\mathbf{1}\mathbf{1}^\top\otimes b)|_{n=0} = \ln\det a + \mathrm{Tr}\,a^{-1}b$, and "
-        "$n(a + nb)^{-1}$ has the slope $a^{-1}$.",
+        equations=(Equation(r"\psi", value),),
+        reason=r"By (@replica_matrices) $\frac{\mathrm{d}}{\mathrm{d}n}\ln\det(I_n\otimes\chi + "
+        r"\mathbf{1}\mathbf{1}^\top\otimes q)|_{n=0} = \ln\det\chi + \mathrm{Tr}\,\chi^{-1}q$, and "
+        r"$n(\chi + nq)^{-1}$ has the slope $\chi^{-1}$. Here they are taken of the precision of a "
+        r"row, $I_n\otimes(\beta\lambda + \sigma^2\tilde\chi) - \mathbf{1}\mathbf{1}^\top\otimes"
+        r"\sigma^2\tilde q$.",
         check=Check(
             "decoupled by hand: the rows of a replica see a common Gaussian pull of variance "
             r"$\sigma^2\tilde q$ besides those of $p_l$ and $Q^\star$, and the logarithm of the "
@@ -413,12 +415,14 @@ def _free_entropy(c: Coordinates) -> Step:
         key="free_entropy",
         title="The free energy at a finite temperature",
         statement=r"$-\beta f = \lim \mathbb{E}[\ln Z]/d$ is the extremum of the following, with "
-        r"$\mathbb{E}[\ln\mathcal{Z}]$ the mean over $(h^\star, w)$ of the logarithm of (3.4) for "
+        r"$\mathbb{E}[\ln\mathcal{Z}]$ the mean over $(h^\star, w)$ of the logarithm of "
+        r"(@decoupling) for "
         "all tokens of a sample:",
         equations=(Equation(r"-\beta f", value),),
-        reason="The slopes in $n$ at $n = 0$ of (3.2), (3.3) and (3.4), where (3.6) is the part of "
+        reason="The slopes in $n$ at $n = 0$ of (@replica_matrices), (@symmetric_measure) and "
+        "(@decoupling), where (@row_entropy) is the part of "
         "the rows. Terms of order $n^2$ drop out.",
-        assumptions=("Replica symmetry.",),
+        assumptions=("Replica symmetry (@ansatz) and the limit of no replicas (@replica_limit).",),
         check=Check(
             "for ridge regression $Z$ is a Gaussian integral, and the Marchenko-Pastur law gives "
             "its minimum and its determinant without replicas. At the saddle point they agree to "

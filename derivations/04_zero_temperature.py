@@ -25,9 +25,6 @@ from symattn.symbolic.latex import formula
 from symattn.symbolic.points import ChannelPoint, linear_channel, named_overlaps
 from symattn.symbolic.size import Size
 
-# One component of the response.
-V = sp.Symbol("V", positive=True)
-
 
 def chapter(size: Size) -> Chapter:
     c = coordinates(size)
@@ -80,7 +77,8 @@ def _scaling(c: Coordinates) -> Step:
         "penalty and data must keep their proportion.",
         assumptions=(
             r"The limits $\beta \to \infty$ and $d \to \infty$ may be exchanged, and $V$ is "
-            "finite: the minimum is isolated, or flat directions carry no weight.",
+            "finite: few directions of $Q$ are flat about the minimum, as the rotations of "
+            "(@symmetries) are.",
         ),
         check=Check(
             r"ridge regression, where $\beta$ multiplies stiffness and penalty: the saddle point "
@@ -93,11 +91,11 @@ def _scaling(c: Coordinates) -> Step:
 
 
 def _solved() -> Step:
-    at_beta = -quadratic.log_partition(y.w, V / y.beta) / y.beta
+    at_beta = -quadratic.log_partition(y.w, y.V / y.beta) / y.beta
     values = [sp.expand_mul(at_beta), free_energy.limit(at_beta)]
 
     def reference(point: Values) -> list[mpf]:
-        k, w, width = point[y.stiffness], point[y.w], point[V]
+        k, w, width = point[y.stiffness], point[y.w], point[y.V]
         beta = point[y.beta]
         spread = mp.sqrt(width / beta)
         average = gaussian_mean(lambda z: mp.exp(-beta * k * (w + spread * z) ** 2 / 2))
@@ -107,25 +105,27 @@ def _solved() -> Step:
     return Step(
         key="solved_channel",
         title="The limit in a solved case",
-        statement=r"For the loss $k x^2/2$ of one component at the field $w$, at any $\beta$ and "
+        statement=r"For the loss $\gamma x^2/2$ of one component at the field $w$, at any $\beta$ "
+        r"and "
         "in the limit:",
         equations=(
             Equation(r"-\tfrac1\beta\ln\mathcal{Z}(w)", values[0]),
             Equation(r"\lim_{\beta\to\infty} -\tfrac1\beta\ln\mathcal{Z}(w)", values[1]),
         ),
-        reason=r"(3.4) with $\chi = V/\beta$. The limit is $\min_x\,[(x-w)^2/(2V) + kx^2/2]$.",
+        reason=r"(@decoupling) with $\chi = V/\beta$. The limit is $\min_x\,[(x-w)^2/(2V) + "
+        r"\gamma x^2/2]$.",
         check=Check(
             "the trapezoidal rule at a finite $\\beta$; the minimum by a root of the slope. To 40 "
             "digits.",
             lambda formulas: agree(
-                formulas, at_random((y.beta, y.stiffness, y.w, V), reference), points=2
+                formulas, at_random((y.beta, y.stiffness, y.w, y.V), reference), points=2
             ),
         ),
     )
 
 
 def _expansion() -> Step:
-    values = laplace.expansion(V)
+    values = laplace.expansion(y.V)
 
     def case(seed: int) -> Case:
         x, target, response = sp.symbols("x target response", positive=True)
@@ -159,7 +159,7 @@ def _expansion() -> Step:
             first, nearer = scaled_correction(beta), scaled_correction(2 * beta)
             second = 2 * beta * (first - nearer)
         named = {
-            V: width,
+            y.V: width,
             y.loss: loss(place),
             **dict(zip(y.loss_slopes, derivatives, strict=True)),
         }
@@ -175,7 +175,7 @@ def _expansion() -> Step:
             Equation(name, value) for name, value in zip(("M", "c_1", "c_2"), values, strict=True)
         ),
         reason=r"$\mathcal{Z}(w) = \int\mathrm{d}x\,\sqrt{\beta/(2\pi V)}\,e^{-\beta[(x-w)^2/(2V) "
-        r"+ \ell(x)]}$. About the minimum $x = x^\star + z/\sqrt\beta$; a Gaussian integral with "
+        r"+ \ell(x)]}$. About the minimum $x = x^\star + \xi/\sqrt\beta$; a Gaussian integral with "
         r"the curvature $1/V + \ell''$, and the next orders as its moments. So "
         r"$-\frac1\beta\ln\mathcal{Z} \to M$, the Moreau envelope; in several components $c_1 = "
         r"\frac12\ln\det(I + V\,\mathrm{Hess}\,\ell)$.",
@@ -224,8 +224,8 @@ def _fluctuations(c: Coordinates) -> Step:
         title="The correction for all components",
         statement="For the attention loss of a sample:",
         equations=(Equation("c_1", value),),
-        reason=r"A Gaussian integral about the prox: $c_1 = \frac12\ln\det(I + V\,\mathrm{Hess}\,"
-        r"\ell)$.",
+        reason=r"A Gaussian integral about the prox: $c_1 = \frac12\ln\det(I + "
+        r"V\,\mathrm{Hess}\,\ell)$.",
         assumptions=("The global minimum of the energy is unique at this $w$.",),
         check=Check(
             r"the integral over both components at $\beta = 10^{45}$ by the trapezoidal rule, for "

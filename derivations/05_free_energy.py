@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 
 import sympy as sp
@@ -9,7 +10,7 @@ from mpmath import matrix, mp, mpf
 
 from symattn.symbolic import definition, free_energy, losses, ridge
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Case, Outcome, agree, curvatures, filled, sample
+from symattn.symbolic.checks import Case, Outcome, agree, filled, random_matrix, sample
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
 from symattn.symbolic.points import at_saddle, ridge_parts, with_ridge_parts
@@ -24,8 +25,8 @@ def chapter(size: Size) -> Chapter:
     return Chapter(
         "The training loss",
         "The free energy at zero temperature is the training loss. Overlaps and hats meet in one "
-        "function. Its stationarity in the overlaps gives the hats (chapter 8), in the hats the "
-        "overlaps (chapter 9).",
+        "function. Its stationarity in the overlaps gives the hats (@hats), in the hats the "
+        "overlaps (@ridge).",
         tuple(steps),
     )
 
@@ -46,9 +47,9 @@ def _thermal(c: Coordinates) -> Step:
     return Step(
         key="thermal",
         title="What vanishes with the temperature",
-        statement=r"With the scalings (4.1), and $\mathbb{E}[\ln\mathcal{Z}] = "
-        r"-\beta\,\mathbb{E}[M] - \mathbb{E}[c_1] + \dots$ from (4.3), the free energy "
-        "(3.7) exceeds its limit by",
+        statement=r"With the scalings (@scaling), and $\mathbb{E}[\ln\mathcal{Z}] = "
+        r"-\beta\,\mathbb{E}[M] - \mathbb{E}[c_1] + \dots$ from (@laplace), the free energy "
+        "(@free_entropy) exceeds its limit at the saddle point by",
         equations=(Equation(r"f - \epsilon_t", value),),
         reason="sympy's limit of each term. What is left is the entropy of the Gibbs measure; it "
         r"vanishes like $\ln\beta/\beta$.",
@@ -88,10 +89,13 @@ def _extremal(c: Coordinates) -> Step:
             Equation(r"\epsilon_t", form),
             *(Equation(name, value) for name, _, value in named),
         ),
-        reason=r"The limit $\beta \to \infty$ of (3.7), term by term, with (4.1) and "
-        r"$-\mathbb{E}[\ln\mathcal{Z}]/\beta \to \mathbb{E}[M]$. $\beta D$ is the precision of a "
-        r"row of $Q$ in one replica, and $\beta^2 B$ the mean square of what pulls it.",
-        assumptions=("Replica symmetry, and the exchanges of limits named before.",),
+        reason=r"The limit $\beta \to \infty$ of (@free_entropy), term by term, with (@scaling) "
+        r"and $-\mathbb{E}[\ln\mathcal{Z}]/\beta \to \mathbb{E}[M]$. $\beta D$ is the precision of "
+        r"a row of $Q$ in one replica, and $\beta^2 B$ the mean square of what pulls it.",
+        assumptions=(
+            "Replica symmetry (@ansatz), and limits exchanged as in (@replica_limit) and "
+            "(@scaling).",
+        ),
         check=Check(
             "for a quadratic loss with a shifted linear target this must be the training loss of "
             "ridge regression on rows with means $p_l$. That is known from the Marchenko-Pastur "
@@ -102,53 +106,61 @@ def _extremal(c: Coordinates) -> Step:
 
 
 def _stability(c: Coordinates) -> Step:
-    p = c.order_parameters
-    value = free_energy.replicon(p, y.curvature2)
+    value = free_energy.replicon(c.order_parameters, y.curvature2)
 
     def case(seed: int) -> Case:
-        problem, values = at_saddle(c, seed)
-        k, alpha, length = problem.stiffness, values[y.alpha], c.size.length
-        V, V_hat = (filled(x, values) for x in (p.overlaps.V, p.hats.V))
-        values[y.curvature2] = length * (k / (1 + k * V[0])) ** 2
-        # Four replicas, the fewest with such a direction; what all share drops out.
-        apart = matrix([[0, 1, -1, 0], [1, 0, 0, -1], [-1, 0, 0, 1], [0, -1, 1, 0]])
-        shared = matrix([[mpf(1) / 3]])
-        overlaps, conjugates = (definition.replica_matrix(x, shared, 4) for x in (V, V_hat))
-        m, theta = mp.zeros(length, 4), mp.zeros(4, c.size.target_rank)
-
-        def action(overlap: mpf, conjugate: mpf) -> mpf:
-            entropic = definition.overlap_action(
-                (overlaps + overlap * apart, m, theta),
-                (conjugates + conjugate * apart, m, theta),
-                problem.gram,
-                values[y.lam],
-                values[y.sigma],
-            )
-            spread = mp.eye(4) + k * (overlaps + overlap * apart)
-            return entropic - alpha * length * mp.log(mp.det(spread)) / 2
-
-        overlap2, cross, conjugate2 = curvatures(action, (mpf(0), mpf(0)))
-        return values, [1 - overlap2 * conjugate2 / cross**2]
+        values = sample((y.alpha, y.sigma, y.V), seed)
+        values[y.curvature2], law = mpf(0), []
+        for weight, place in ((mpf(1) / 3, 100), (mpf(2) / 3, 200)):
+            hessian = _positive(c.size.length, seed + place)
+            K = (hessian**-1 + values[y.V] * mp.eye(hessian.rows)) ** -1
+            values[y.curvature2] += weight * mp.fsum(x**2 for x in K)
+            law.append((weight, hessian))
+        scalars = (values[x] for x in (y.alpha, y.sigma, y.V))
+        return values, [definition.replicon(*scalars, law, mpf(1) / 3)]
 
     return Step(
         key="replicon",
         title="Where the ansatz is stable",
-        statement="The extremum can be symmetric under permutations of replicas only where the "
-        r"action $\Phi_n$ has no direction against it. With $K = -\partial g/\partial w$ over all "
-        "tokens, the Hessian of $M$, this needs the following to be positive:",
+        statement="Replica symmetry is locally stable where the Hessian of $\\Phi_n$ does not "
+        "change its signature in the directions that break the symmetry, as $n \\to 0$. The "
+        "direction that may become soft is the replicon [3, 4]. With $K = -\\partial g/\\partial "
+        "w$ over all tokens, the Hessian of $M$, and $|K|_F^2$ the sum of the squares of its "
+        "entries, the following must be positive:",
         equations=(Equation(r"\text{replicon}", value),),
         reason="Overlaps and conjugates move along a matrix over replicas with zeros on its "
-        "diagonal and in the sum of its rows. Then (2.3) is a quadratic form with "
+        "diagonal and in the sum of its rows. Then (@overlap_measure) is a quadratic form with "
         r"$\sigma^4/(\beta D)^2$, the energetic part one with "
         r"$\alpha\,\mathbb{E}|\partial_w^2\ln\mathcal{Z}|^2 \to \alpha\beta^2\,\mathbb{E}|K|_F^2$, "
-        r"and they are coupled by the bilinear terms. $V = \sigma^2/D$ at the saddle point.",
-        assumptions=(
-            "The prox does not jump; where it does $K$ has a part that is not square "
-            "integrable, and the ansatz is not stable.",
-        ),
+        r"and they are coupled by the bilinear terms. $V = \sigma^2/D$ at the saddle point "
+        r"(@ridge).",
+        assumptions=("The prox does not jump where $w$ has weight.", _jumps(c)),
         check=Check(
-            "second differences of the action of four explicit replicas in such a direction, for a "
-            "quadratic loss at its saddle point, to 40 digits.",
+            "second differences of the action of four explicit replicas in such a direction, for "
+            "quadratic losses whose Hessian over the tokens has two random outcomes, each counted "
+            r"with its probability as for $n \to 0$; to 40 digits.",
             lambda formulas: agree(formulas, case, points=2),
         ),
     )
+
+
+def _jumps(c: Coordinates) -> str:
+    """What jumps of the prox mean for the stability."""
+    general = (
+        "Where $w$ has weight on a jump, $K$ has a delta function, whose square has no mean, and "
+        "the ansatz is unstable"
+    )
+    if not c.size.is_rotated:
+        return f"{general}."
+    return (
+        f"{general}. For attention that is so at every $V$ as soon as $s > 0$, by (@sheets): "
+        "strictly, the replica-symmetric theory is then never exact. The weight of the far jumps "
+        "is no more than (@sheet_weight), and the replicon without jumps tells of all other "
+        "instabilities."
+    )
+
+
+def _positive(size: int, seed: int) -> matrix:
+    """A random positive definite matrix."""
+    root = random_matrix(size, size, random.Random(seed))
+    return root * root.T + mp.eye(size) / 5

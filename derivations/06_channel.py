@@ -43,9 +43,9 @@ def _loss(c: Coordinates) -> Step:
         statement=r"$|y - f_Q(x)|^2/(2d)$ tends to $\ell = \frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma"
         r"\,(T-S)^\top$ with $\rho_\Sigma = \sigma^2 I$:",
         equations=(Equation(r"\ell", value),),
-        reason="The limit $d \\to \\infty$ of (1.4).",
+        reason="The limit $d \\to \\infty$ of (@reduction).",
         check=Check(
-            r"mean of $|(T-S)\,y|^2/2$ over tokens $y$ of variance $\sigma^2$, as a sum over "
+            r"mean of $|(T-S)\,z|^2/2$ over tokens $z$ of variance $\sigma^2$, as a sum over "
             "signs, to 40 digits.",
             lambda formulas: agree(formulas, at_random(symbols, over_signs)),
         ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mpmath import mp, mpf
+from mpmath import matrix, mp, mpf
 
 from symattn.symbolic import baseline, channel, definition, losses
 from symattn.symbolic import symbols as y
@@ -16,6 +16,7 @@ from symattn.symbolic.checks import (
     filled,
     flat,
     sample,
+    signs,
 )
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
@@ -107,7 +108,7 @@ def _test_loss(c: Coordinates) -> Step:
         equations=(Equation(r"\tfrac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top", value),),
         reason="A new sample's field is $w$.",
         check=Check(
-            r"mean of $|(T-S)\,y|^2/2$ over tokens $y$ of variance $\sigma^2$, as a sum over "
+            r"mean of $|(T-S)\,z|^2/2$ over tokens $z$ of variance $\sigma^2$, as a sum over "
             "signs, to 40 digits.",
             lambda formulas: agree(formulas, at_random(symbols, over_signs)),
         ),
@@ -123,8 +124,8 @@ def _linear(c: Coordinates) -> Step:
         values = sample([y.sigma], seed)
         law = [(weight, sample(free, seed + place)) for weight, place in _OUTCOMES]
         targets = [(weight, filled(c.target, outcome)) for weight, outcome in law]
-        # Regression of y = T x on x, whose components have the variance of independent signs.
-        tokens = definition.signs(length, values[y.sigma])
+        # Regression of T x on x, whose components have the variance of independent signs.
+        tokens = [values[y.sigma] * matrix(vector) for vector in signs(length)]
         outcomes = [(weight / len(tokens), T * x, x) for weight, T in targets for x in tokens]
         across, along = mp.zeros(length, length), mp.zeros(length, length)
         for weight, output, x in outcomes:
@@ -138,7 +139,7 @@ def _linear(c: Coordinates) -> Step:
     return Step(
         key="linear",
         title="The linear positional baseline",
-        statement=r"The best map of the form $f_W(x) = W x$, with one $L \times L$ matrix $W$ for "
+        statement=r"The best map of the form $f_W(z) = W z$, with one $L \times L$ matrix $W$ for "
         r"all inputs, and its test error $\frac12\mathbb{E}\,\mathrm{Tr}\,(T-W)\,\rho_\Sigma"
         r"\,(T-W)^\top$:",
         equations=(
@@ -151,8 +152,8 @@ def _linear(c: Coordinates) -> Step:
         reason=r"The error is quadratic in $W$ with the slope $\sigma^2(W - \mathbb{E}[T])$. What "
         "is left is the variance of $T$.",
         check=Check(
-            "least-squares regression of $T x$ on $x$ where $T$ has a law with three outcomes and "
-            "$x$ is a vector of signs: its coefficients and the mean square of its residual, to 40 "
+            "least-squares regression of $T z$ on $z$ where $T$ has a law with three outcomes and "
+            "$z$ is a vector of signs: its coefficients and the mean square of its residual, to 40 "
             "digits.",
             lambda formulas: agree_in_mean(formulas, case),
         ),

@@ -9,7 +9,7 @@ from functools import lru_cache
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import channel, definition, jumps, zero_point
+from symattn.symbolic import channel, definition, free_energy, jumps, zero_point
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     DIGITS,
@@ -44,7 +44,10 @@ _FAR = mpf(10) ** 45
 
 def chapter(size: Size) -> Chapter:
     c = coordinates(size)
-    steps = [_hessian(c), _curvature(c), _response(c), _growth(c), _fold(c)]
+    steps = [_hessian(c), _curvature(c), _response(c), _growth(c)]
+    if size.student_rank == 1:
+        steps.append(_replicon(c))
+    steps.append(_fold(c))
     if size.is_rotated:
         steps += [_wells(c), _valley(c), _sheets(c), _sheet_weight(c)]
     return Chapter(
@@ -92,7 +95,7 @@ def _hessian(c: Coordinates) -> Step:
             *(Equation(formula(name), value) for name, value in parts),
             *(Equation(formula(names[place]), H[place]) for place in places),
         ),
-        reason="The formulas of chapter 6 at $x = 0$; rows of $T$ sum to 1.",
+        reason="(@gradient) and (@hessian) at $x = 0$; rows of $T$ sum to 1.",
         check=Check(
             "second differences of the loss by definition at $x = 0$, all entries, to 40 digits.",
             test,
@@ -132,7 +135,7 @@ def _curvature(c: Coordinates) -> Step:
 
 def _response(c: Coordinates) -> Step:
     trace = mean(zero_point.curvature_symbols(c).trace())
-    V = zero_point.scalar_response()
+    V = y.V
 
     def case(seed: int) -> CaseOfLaw:
         # A quadratic loss has H = k I: ridge regression, whose response is known.
@@ -148,9 +151,10 @@ def _response(c: Coordinates) -> Step:
         title="The response at zero",
         statement=r"$\hat V = \alpha\,\mathbb{E}[\mathrm{Tr}\,K]$, and so:",
         equations=(Equation(formula(V), zero_point.updated_response(c, trace)),),
-        reason=r"$\mathrm{div}_w\,g = -\mathrm{Tr}\,K$ in the hats and the ridge side.",
+        reason=r"$\mathrm{div}_w\,g = -\mathrm{Tr}\,K$ in (@hats), and that in (@ridge).",
         check=Check(
-            r"for a quadratic loss, $H = kI$, the root must be $\sigma^2/k$ times the Stieltjes "
+            r"for a quadratic loss, $H = \gamma I$, the root must be $\sigma^2/\gamma$ times the "
+            r"Stieltjes "
             "transform of the Marchenko-Pastur law, and is to 40 digits.",
             lambda formulas: agree_in_mean(formulas, case),
         ),
@@ -191,8 +195,8 @@ def _growth(c: Coordinates) -> Step:
             )
             for x in found
         ),
-        reason=r"Put $g = -Kw$ with $w = m + \theta\rho^{-1}h^\star + \sqrt{C}\,\xi$ into the hats "
-        rf"and these into the ridge side, where $D = \sigma^2/V$. $\hat {bulk}$ is of second "
+        reason=r"Put $g = -Kw$ with $w = m + \theta\rho^{-1}h^\star + \sqrt{C}\,\xi$ into (@hats) "
+        rf"and these into (@ridge), where $D = \sigma^2/V$. $\hat {bulk}$ is of second "
         r"order in $m$ and $\theta$, and $K$ is even in $h^\star$, so $q$, $m$ and $\theta$ do "
         "not mix.",
         check=Check(
@@ -208,9 +212,44 @@ def _primed(symbol: sp.Symbol) -> str:
     return f"{base}'" + (f"_{index}" if index else "")
 
 
+def _replicon(c: Coordinates) -> Step:
+    curvature2 = mean(zero_point.curvature_square(c))
+
+    def case(seed: int) -> CaseOfLaw:
+        point = _rest_law(c, seed)
+        scalars = (point.values[x] for x in (y.alpha, y.sigma, y.V))
+        hessians = [
+            (weight, filled(zero_point.hessian_symbols(c), outcome))
+            for weight, outcome in point.law
+        ]
+        of_four = definition.replicon(*scalars, hessians, mpf(0))
+        *_, random_direction = _one_step(c, point)
+        return point.values, point.law, [of_four, 1 - random_direction]
+
+    return Step(
+        key="zero_replicon",
+        title="Replica symmetry at zero",
+        statement="At $Q = 0$ all fields are 0, and $K$ is that of (@zero_curvature). The replicon "
+        "(@replicon) there is",
+        equations=(
+            Equation(r"\text{replicon}", free_energy.replicon(c.order_parameters, curvature2)),
+        ),
+        reason="$|K|_F^2$ is the sum of the squares of the entries of $K$. The replicon is 1 minus "
+        "the last slope of (@weak): replica symmetry becomes unstable just where a random "
+        "direction starts to grow.",
+        assumptions=("As in (@zero_curvature) and (@replicon).",),
+        check=Check(
+            "second differences of the action of four explicit replicas, whose losses have the "
+            "differences of the loss by definition as Hessian; and 1 minus the growth of $q$ in "
+            "one step of the state evolution by numbers. Both to 40 digits.",
+            lambda formulas: agree_in_mean([*formulas, *formulas], case, points=2),
+        ),
+    )
+
+
 def _fold(c: Coordinates) -> Step:
     K = zero_point.curvature_symbols(c)
-    V = zero_point.scalar_response()
+    V = y.V
     bulk = y.alpha * V**2 * mean(zero_point.curvature_square(c))
 
     def case(seed: int) -> CaseOfLaw:
@@ -242,7 +281,7 @@ def _fold(c: Coordinates) -> Step:
     return Step(
         key="fold",
         title="The fold of the response",
-        statement=r"The last of these conditions is also where the response ends. At a root of "
+        statement="The last condition of (@weak) is also where the response ends. At a root of "
         r"$F(V) = V(\lambda + \sigma^2\alpha\,\mathbb{E}[\mathrm{Tr}\,K]) - \sigma^2$:",
         equations=(
             *(
@@ -254,8 +293,9 @@ def _fold(c: Coordinates) -> Step:
             Equation(r"\frac{\mathrm{d}F}{\mathrm{d}V}", y.sigma**2 / V * (1 - bulk)),
         ),
         reason=r"$K = (H^{-1} + V)^{-1}$ gives $\partial_V K = -K^2$, and $\mathrm{Tr}\,K^2 = "
-        r"|K|_F^2$. The root that is connected to $\alpha = 0$ meets another one where the slope "
-        "vanishes, and there is none beyond.",
+        r"|K|_F^2$. The root that is connected to $\alpha = 0$ is the lowest. It meets the next "
+        r"one "
+        "where the slope vanishes, and both end there.",
         check=Check(
             r"differences in $V$ of the numerical $K$ and of $F$, with two outcomes for $h^\star$, "
             "to 40 digits.",
@@ -265,7 +305,7 @@ def _fold(c: Coordinates) -> Step:
 
 
 def _wells(c: Coordinates) -> Step:
-    V = zero_point.scalar_response()
+    V = y.V
 
     def case(seed: int) -> Case:
         values = sample((*y.entries(c.target), y.sigma, V), seed)
@@ -309,15 +349,15 @@ def _valley(c: Coordinates) -> Step:
     return Step(
         key="valley",
         title="The loss far out",
-        statement=r"For large $|v|$ the weights only depend on $z = uv$: $S_{11} = 1 - S_{22} = "
-        r"\varsigma(z)$. The loss has a valley at $u$ near 0, with plateaus $S_{11} = 1$ and "
-        r"$S_{11} = 0$ at $z \to \pm\infty$. The loss, and $S_{11}$ at the bottom of the valley, "
-        r"where $z_0 = \ln\frac{1+\delta}{1-\delta}$:",
+        statement=r"For large $|v|$ the weights only depend on $\varphi = uv$: $S_{11} = 1 - "
+        r"S_{22} = \varsigma(\varphi)$. The loss has a valley at $u$ near 0, with plateaus $S_{11} "
+        r"= 1$ and $S_{11} = 0$ at $\varphi \to \pm\infty$. The loss, and $S_{11}$ at the bottom "
+        r"of the valley, where $\varphi_0 = \ln\frac{1+\delta}{1-\delta}$:",
         equations=(
             Equation(r"\ell", found.loss(weight)),
             Equation(r"S_{11}^0", found.bottom),
         ),
-        reason=r"$u(u\pm v) = u^2 \pm z$ with $u^2 = z^2/v^2$; complete the square.",
+        reason=r"$u(u\pm v) = u^2 \pm \varphi$ with $u^2 = \varphi^2/v^2$; complete the square.",
         check=Check(
             "loss and weights by definition at $v = 10^{45}$, to 40 digits.",
             lambda formulas: agree(formulas, case),
@@ -326,7 +366,7 @@ def _valley(c: Coordinates) -> Step:
 
 
 def _sheets(c: Coordinates) -> Step:
-    V = zero_point.scalar_response()
+    V = y.V
 
     def case(seed: int) -> Case:
         values, target = _target_of_two(c, seed)
@@ -347,8 +387,9 @@ def _sheets(c: Coordinates) -> Step:
         equations=tuple(
             Equation(f"a_{sign}", value) for sign, value in zip("+-", jumps.sheets(c), strict=True)
         ),
-        reason=r"On the plateau the prox stays at $w$; in the valley it saves $2\sigma^2"
-        r"(\varsigma(\pm\infty) - S_{11}^0)^2$ of loss, and pays $(a - z_0/b)^2/(2V)$. The sheet "
+        reason=r"On the plateau the prox stays at $w$; in the valley it saves "
+        r"$2\sigma^2(\varsigma(\pm\infty) - S_{11}^0)^2$ of loss, and pays $(a - "
+        r"\varphi_0/b)^2/(2V)$. The sheet "
         "is where both are equal.",
         assumptions=(r"The weights of the target are between 0 and 1, so that $|\delta| < 1$.",),
         check=Check(
@@ -378,7 +419,8 @@ def _sheet_weight(c: Coordinates) -> Step:
         key="sheet_weight",
         title="The weight of a sheet",
         statement=r"Given $h^\star$, the density of $w$ on a sheet falls off with its distance "
-        r"from the mean $\bar a$ of $a$. It is at most",
+        r"from the mean $\bar a$ of $a$. Integrated along the sheet it is at most the following, "
+        r"with $a_\pm$ the place on the sheet that is nearest to $\bar a$:",
         equations=(Equation(r"\int N(a_\pm, b)\,\mathrm{d}b", jumps.sheet_weight()),),
         reason=r"$N$ is a product of normal densities in $a$ and $b$, and each sheet lies on one "
         "side of $b = 0$ only. The probability beyond the sheet is less than the exponential.",
@@ -405,7 +447,7 @@ class _RestLaw:
 
 @lru_cache(maxsize=16)
 def _rest_law(c: Coordinates, seed: int) -> _RestLaw:
-    V, gram = zero_point.scalar_response(), c.order_parameters.gram
+    V, gram = y.V, c.order_parameters.gram
     H, K = zero_point.hessian_symbols(c), zero_point.curvature_symbols(c)
     scalars = (y.alpha, y.sigma, y.omega, V)
     values = sample((*scalars, *y.entries(c.mixing), *y.entries(gram)), seed)
@@ -432,7 +474,7 @@ def _one_step(c: Coordinates, point: _RestLaw) -> list[mpf]:
 
     Only the first direction moves. By token, from the prox by numbers.
     """
-    V = zero_point.scalar_response()
+    V = y.V
     alpha, sigma, response = (point.values[x] for x in (y.alpha, y.sigma, V))
     length, rank = c.size.length, c.size.student_rank
     gram = filled(c.order_parameters.gram, point.values)
@@ -492,7 +534,7 @@ class _Prox:
 
 def _double_tangent(c: Coordinates, values: Values, target: matrix, b: mpf, sign: int) -> mpf:
     """The a beyond which the plateau is better than the valley, by numbers."""
-    sigma, response = values[y.sigma], values[zero_point.scalar_response()]
+    sigma, response = values[y.sigma], values[y.V]
     V = matrix([[response]])
 
     def energy(u: mpf, v: mpf, a: mpf) -> mpf:

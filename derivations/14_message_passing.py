@@ -10,7 +10,7 @@ from functools import lru_cache
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import definition, hats, losses, message_passing, ridge, zero_point
+from symattn.symbolic import hats, losses, message_passing, ridge, zero_point
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     Case,
@@ -20,7 +20,9 @@ from symattn.symbolic.checks import (
     agree_in_mean,
     filled,
     flat,
+    random_matrix,
     sample,
+    signs,
 )
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
@@ -38,9 +40,9 @@ def chapter(size: Size) -> Chapter:
         steps.append(_stability(c))
     return Chapter(
         "Message passing",
-        "Approximate message passing minimises the risk by iterations whose state follows exact "
-        "equations as $d$ grows, with no replicas involved. Its fixed points are the saddle points "
-        "of chapters 8 and 9.",
+        "Approximate message passing looks for a minimum of the risk by iterations, whose state "
+        "follows simple equations as $d$ grows [6, 7]; no replicas are involved. The fixed points "
+        "of these equations are the saddle points, (@hats) and (@ridge).",
         tuple(steps),
     )
 
@@ -82,14 +84,14 @@ def _iteration(c: Coordinates) -> Step:
         key="amp_iteration",
         title="The iteration",
         statement=r"For each sample and token $z_l$, with the field $x_l = (z_l + p_l)\cdot Q/"
-        r"\sqrt d$, and for each dimension, with $\Phi = \sum_{\mu l}(z_l + p_l)g_l^\top/\sqrt d$ "
+        r"\sqrt d$, and for each dimension, with $\Xi = \sum_{\mu l}(z_l + p_l)g_l^\top/\sqrt d$ "
         r"over the samples $\mu$, the direction in which their loss falls. $g_l = V^{-1}(x_l^\star "
         r"- w_l)$ is taken at the new $w$, and in the first line at the one before; $D = \lambda + "
         r"\sigma^2\hat V$. Written for one token and one dimension:",
         equations=tuple(Equation(formula(name), value) for name, value in pairs),
         reason="The terms with $V$ and $\\hat V$ (Onsager's) take off what a sample's own past "
         "did to its field. They cancel at a fixed point: there the prox of $w$ is the student's "
-        r"field, and $\lambda Q = \Phi$, so the gradient of the risk vanishes.",
+        r"field, and $\lambda Q = \Xi$, so the gradient of the risk vanishes.",
         check=Check(
             "a risk with a quadratic loss and few samples: at its minimum, by linear algebra, all "
             "lines must hold for any $V$ and $\\hat V$, with $w$ the point whose prox is the "
@@ -112,16 +114,26 @@ def _law(c: Coordinates) -> Step:
         title="The law of an iteration",
         statement=r"$\Gamma = \sqrt d\sum_l p_l\hat m_l^\top + \sigma^2 Q^\star\hat\theta^\top + "
         r"\sigma\,\zeta\,\hat q^{1/2}$ with standard normal $\zeta$, and given $h^\star_l$ the "
-        r"field $w_l$ has the law of chapter 1, with",
+        r"field $w_l$ has the law (@law), with",
         equations=tuple(Equation(formula(hat), value) for hat, value in found.items()),
         reason=r"By parts over the tokens, $\sum z_l g_l^\top/\sqrt d$ has the mean "
         r"$\alpha\sigma^2(Q\,\mathbb{E}[\partial g/\partial w]^\top + Q^\star\mathbb{E}[\partial g/"
         r"\partial h^\star]^\top)$, of which Onsager's term takes off the first part. Directions "
         r"orthogonal to $Q$ and $Q^\star$ are independent of $g$ and make the noise.",
         assumptions=(
-            r"$Q$ is independent of the samples, as in the first iteration. That the law stays the "
-            "same later, because Onsager's terms take off all memory, is the theorem of Bayati and "
-            "Montanari, for functions $g$ that are Lipschitz in $w$.",
+            "$Q$ is independent of the samples, as it is in the first iteration. That the law "
+            "stays the same in later ones, because Onsager's terms take off all memory, is a "
+            "theorem for functions $g$ that are Lipschitz in $w$: [6], and [7] for several tokens "
+            "and directions.",
+            "$g$ is not Lipschitz where the prox jumps"
+            + (
+                ", and for attention it does so at every $V$ (@sheets)"
+                if c.size.is_rotated
+                else ", as it can for attention"
+            )
+            + ". So the theorem does not cover attention; there the law of later iterations is a "
+            "conjecture, on which the jumps have little influence where $w$ has little weight on "
+            "them.",
         ),
         check=Check(
             "the first iteration is exact at any $d$: for a polynomial $g$, numerical means of "
@@ -233,11 +245,12 @@ def _saddle(c: Coordinates) -> Step:
         statement="With the target's signal put in, the equations of the state evolution are those "
         "that stationarity of the training loss gave:",
         equations=tuple(Equation(formula(name), value) for name, value in found.items()),
-        reason=r"In chapter 8 $\hat\theta$ has $\hat V$ for $-\alpha\,\mathbb{E}[\mathrm{div}_w\,g]"
-        "$, in chapter 9 $q$ has $B$ for the sum; all else is the same.",
+        reason=r"In (@hats) $\hat\theta$ has $\hat V$ for "
+        r"$-\alpha\,\mathbb{E}[\mathrm{div}_w\,g]$, in "
+        "(@ridge) $q$ has $B$ for the sum; all else is the same.",
         check=Check(
-            "the differences from the hats of chapter 8 and the overlaps of chapter 9, as derived "
-            "there, are identically 0 in all symbols.",
+            "the differences from (@hats) and (@ridge), as derived there from the training loss, "
+            "are identically 0 in all symbols.",
             test,
         ),
     )
@@ -257,7 +270,7 @@ def _replica_equations(p: OrderParameters) -> dict[sp.Symbol, sp.Expr]:
 
 def _stability(c: Coordinates) -> Step:
     K = zero_point.curvature_symbols(c)
-    V = zero_point.scalar_response()
+    V = y.V
     growth = message_passing.perturbation_growth(c, mean(zero_point.curvature_square(c)))
 
     def case(seed: int) -> CaseOfLaw:
@@ -278,15 +291,16 @@ def _stability(c: Coordinates) -> Step:
         key="amp_stability",
         title="Stability of message passing",
         statement=r"How an iteration changes the mean square of a small random change of $Q$, with "
-        r"$K = -\partial g/\partial w$. Message passing converges, and replica symmetry is stable, "
-        "where 1 minus this, the replicon, is positive:",
+        r"$K = -\partial g/\partial w$. The change dies out where 1 minus this is positive, which "
+        "is the replicon (@replicon). To converge, message passing also needs a fixed point of "
+        "(@amp_law) and (@amp_estimate) that is stable for these equations:",
         equations=(
             Equation(r"\frac{\mathbb{E}|\mathrm{d}Q'|^2}{\mathbb{E}|\mathrm{d}Q|^2}", growth),
         ),
         reason=r"A change of $w$ of variance $\varepsilon$ changes $g$ by $-K\,\mathrm{d}w$, "
         r"$\Gamma$ by noise of variance $\sigma^2\alpha\,\mathbb{E}|K|_F^2\,\varepsilon$, $Q$ by "
         r"that over $D^2$ with $D = \sigma^2/V$, and the next $w$ by $\sigma^2$ times that.",
-        assumptions=("The prox does not jump where $w$ has weight.",),
+        assumptions=("The prox does not jump where $w$ has weight, as in (@replicon).",),
         check=Check(
             r"for ridge regression the replicon must be $V^2/(\sigma^4\,\mathrm{Tr}\,"
             r"\mathrm{Hess}^{-2}/d)$ with the Hessian of the risk, known from the Marchenko-Pastur "
@@ -333,9 +347,8 @@ def _polynomial(c: Coordinates, seed: int) -> _Iteration:
         g_mean += weight * g
         outer += weight * g.T * g
         with_h += weight * g.T * h
-        signs = definition.signs(length, mpf(1))
-        for orthogonal in signs:
-            noise += weight / len(signs) * (g.T * orthogonal) * (orthogonal.T * g)
+        for orthogonal in map(matrix, signs(length)):
+            noise += weight / 2**length * (g.T * orthogonal) * (orthogonal.T * g)
 
     # E[sum x g^T] sqrt(d) = -sigma^2 Q V_hat/alpha + sigma^2 Q* theta_hat^T/alpha
     basis = zero(dimension, dimension)
@@ -378,11 +391,7 @@ def _gaussian_tokens(length: int, dimension: int, sigma: mpf) -> Iterator[tuple[
 
 
 def _numbers(rows: int, columns: int, seed: int) -> matrix:
-    """A matrix of random rationals."""
-    source = random.Random(seed)
-    return matrix(
-        [[mpf(source.randint(-900, 900)) / 997 for _ in range(columns)] for _ in range(rows)]
-    )
+    return random_matrix(rows, columns, random.Random(seed))
 
 
 def _dot(left: matrix, right: matrix) -> mpf:

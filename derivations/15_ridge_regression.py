@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import sympy as sp
 from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import definition, ridge_regression, zero_point
+from symattn.symbolic import definition, ridge_regression
 from symattn.symbolic import symbols as y
 from symattn.symbolic.checks import (
     Case,
@@ -29,16 +29,16 @@ def chapter(size: Size) -> Chapter:
     solvable = size.student_rank == size.target_rank == 1
     return Chapter(
         "Ridge regression",
-        r"With the loss $\frac12(y_l - x_l)^2$ for each token, labels $y_l = h^\star_l + \nu z_l$ "
+        r"With the loss $\frac12(y_l - x_l)^2$ for each token, labels $y_l = h^\star_l + \nu\xi_l$ "
         "with normal noise and no positional encodings, the student is ridge regression, whose "
-        "asymptotics are known from random matrices alone. The chain, extremal form, hats and "
-        "ridge side as above, must give the same.",
+        "asymptotics are known from random matrices alone [9]. The same chain must give them: "
+        "(@extremal), (@hats) and (@ridge), with these means over the channel.",
         tuple(step(c) for step in steps) if solvable else (),
     )
 
 
 def _channel(c: Coordinates) -> Step:
-    V = zero_point.scalar_response()
+    V = y.V
     w, label = ridge_regression.w, ridge_regression.label
 
     def case(seed: int) -> Case:
@@ -79,7 +79,7 @@ def _channel(c: Coordinates) -> Step:
 def _means(c: Coordinates) -> Step:
     p = c.order_parameters
     found = ridge_regression.channel_means(c)
-    V = zero_point.scalar_response()
+    V = y.V
     q, theta = p.overlaps.q[0], p.overlaps.theta[0]
 
     def case(seed: int) -> Case:
@@ -107,7 +107,7 @@ def _means(c: Coordinates) -> Step:
         equations=tuple(Equation(formula(name), value) for name, value in found.items()),
         reason="Means of squares of Gaussian variables.",
         check=Check(
-            r"Gauss-Hermite nodes for $(h^\star, w, z)$ with their joint covariance, which are "
+            r"Gauss-Hermite nodes for $(h^\star, w, \xi)$ with their joint covariance, which are "
             "exact here, and Stein's form of the divergence, to 40 digits.",
             lambda formulas: agree(formulas, case),
         ),
@@ -126,7 +126,7 @@ def _response(c: Coordinates) -> Step:
         statement=r"$D = \lambda + \sigma^2\hat V$ and $V = \sigma^2/D$ make a quadratic equation; "
         "its positive root:",
         equations=(Equation("V", ridge_regression.response(c)),),
-        reason="The means in the hats of chapter 8, these in the ridge side of chapter 9.",
+        reason="The means in (@hats), and these in (@ridge).",
         check=Check(
             r"$\sigma^2\int\varrho(x)\,\mathrm{d}x/(\lambda + x)$ with the Marchenko-Pastur "
             r"density $\varrho$ of the eigenvalues of $X^\top X$, integrated to 40 digits.",
@@ -153,10 +153,10 @@ def _overlaps(c: Coordinates) -> Step:
         equations=tuple(Equation(formula(name), value) for name, value in found.items()),
         reason="The other equations of the chain are linear, given $V$.",
         check=Check(
-            r"identically equal to $\sigma^2(1-\lambda\chi)$ and $\sigma^2(1 - 2\lambda\chi + "
-            r"\lambda^2\chi_2 + \nu^2(\chi - \lambda\chi_2))$, traces of resolvents with $\chi = "
-            r"\mathrm{Tr}\,(\lambda + X^\top X)^{-1}/d$ and $\chi_2 = -\mathrm{d}\chi/\mathrm{d}"
-            r"\lambda$ from the quadratic equation of the Marchenko-Pastur law.",
+            r"identically equal to $\sigma^2(1-\lambda\eta_1)$ and $\sigma^2(1 - 2\lambda\eta_1 + "
+            r"\lambda^2\eta_2 + \nu^2(\eta_1 - \lambda\eta_2))$, with the traces of resolvents "
+            r"$\eta_k = \mathrm{Tr}\,(\lambda + X^\top X)^{-k}/d$ from the quadratic equation of "
+            "the Marchenko-Pastur law and its derivative.",
             lambda formulas: _identical(formulas, expected, law),
         ),
     )
@@ -179,9 +179,9 @@ def _errors(c: Coordinates) -> Step:
         ),
         reason="All overlaps and hats put in.",
         check=Check(
-            r"identically equal to $\frac12[\lambda(1-\lambda\chi) + \nu^2(\alpha L - 1 + \lambda"
-            r"\chi)]$ and $\frac L2[\sigma^2(\lambda^2\chi_2 + \nu^2(\chi - \lambda\chi_2)) + "
-            r"\nu^2]$, traces of resolvents as before.",
+            r"identically equal to $\frac12[\lambda(1-\lambda\eta_1) + \nu^2(\alpha L - 1 + \lambda"
+            r"\eta_1)]$ and $\frac L2[\sigma^2(\lambda^2\eta_2 + \nu^2(\eta_1 - \lambda\eta_2)) + "
+            r"\nu^2]$, with the traces of (@regression_overlaps).",
             lambda formulas: _identical(formulas, expected, law),
         ),
     )
@@ -190,15 +190,16 @@ def _errors(c: Coordinates) -> Step:
 class _MarchenkoPastur:
     """Traces of the resolvent of X^T X, X with alpha L d rows of d entries of variance sigma^2/d.
 
-    first: chi = Tr (lambda + X^T X)^-1/d, a symbol. lam: lambda in terms of it. second: -dchi/dlam.
+    first: eta_1 = Tr (lambda + X^T X)^-1/d, a symbol. lam: lambda in terms of it.
+    second: eta_2, the same with the power -2, which is -d eta_1/d lambda.
 
-    Leaving one row of X out gives 1/chi = lambda + rows sigma^2/(1 + sigma^2 chi), the quadratic
+    Leaving one row of X out gives 1/eta = lambda + rows sigma^2/(1 + sigma^2 eta), the quadratic
     equation below.
     """
 
     def __init__(self, c: Coordinates) -> None:
         self.rows = y.alpha * c.size.length
-        self.first = sp.Symbol("chi", positive=True)
+        self.first = sp.Symbol("eta", positive=True)
         lam, square = sp.Symbol("lambda", positive=True), y.sigma**2
         quadratic = lam * square * self.first**2 + (lam + (self.rows - 1) * square) * self.first - 1
         (self.lam,) = sp.solve(quadratic, lam)
@@ -208,8 +209,8 @@ class _MarchenkoPastur:
 def _identical(
     formulas: Sequence[sp.Expr], expected: Sequence[sp.Expr], law: _MarchenkoPastur
 ) -> Outcome:
-    """Whether formulas in V are identically what is expected, with V = sigma^2 chi."""
-    V = zero_point.scalar_response()
+    """Whether formulas in V are identically what is expected, with V = sigma^2 eta_1."""
+    V = y.V
     differences = [
         sp.cancel(sp.together(value.xreplace({V: y.sigma**2 * law.first}) - known))
         for value, known in zip(formulas, expected, strict=True)

@@ -40,6 +40,13 @@ def sample(symbols: Sequence[sp.Symbol], seed: int) -> dict[sp.Symbol, mpf]:
     return values
 
 
+def random_matrix(rows: int, columns: int, source: random.Random) -> matrix:
+    """A matrix of random rationals with denominator 997, between -1 and 1."""
+    return matrix(
+        [[mpf(source.randint(-900, 900)) / 997 for _ in range(columns)] for _ in range(rows)]
+    )
+
+
 def numeric(expressions: Sequence[sp.Expr]) -> Callable[[Values], list[mpf]]:
     """A function that evaluates expressions at a point, at mpmath's working precision."""
     symbols, compiled = _compiled(tuple(expressions))

@@ -54,7 +54,7 @@ def sheets(c: Coordinates) -> tuple[sp.Expr, sp.Expr]:
     loss is stiffness (1 - bottom)^2 higher, or stiffness bottom^2. To first order in 1/b.
     """
     found = valley(c)
-    scale = sp.sqrt(2 * zero_point.scalar_response() * found.stiffness)
+    scale = sp.sqrt(2 * y.V * found.stiffness)
     shift = found.place / y.b
     above, below = (sp.factor_terms(scale * x) for x in (1 - found.bottom, -found.bottom))
     return above + shift, below + shift

@@ -38,6 +38,9 @@ NAMES: Mapping[str, str] = {
     "K_vv": "K_{vv}",
     "sheet": r"a_\pm",
     "label": "y",
+    "k": r"\gamma",
+    "D_u": "Y_u",
+    "D_v": "Y_v",
     "nu": r"\nu",
     "response": r"\mathcal{R}",
     "jump_g2": r"[\,|g|^2\,]",
@@ -87,8 +90,9 @@ BASES: Mapping[str, str] = {
     "e_div": r"\mathbb{E}[\partial g/\partial w]",
     "e_gh": r"\mathbb{E}[g h^{\star\top}]",
     "e_dh": r"\mathbb{E}[\partial g/\partial h^\star]",
-    "descent": r"\Phi",
+    "descent": r"\Xi",
     "Gamma": r"\Gamma",
+    "Pi": r"\Pi",
 }
 
 

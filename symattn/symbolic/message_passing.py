@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from symattn.symbolic import ridge, zero_point
+from symattn.symbolic import ridge
 from symattn.symbolic import symbols as y
 from symattn.symbolic.coordinates import Coordinates
 from symattn.symbolic.overlaps import OrderParameters
@@ -113,5 +113,5 @@ def perturbation_growth(c: Coordinates, mean_square: sp.Expr) -> sp.Expr:
     variance sigma^2 alpha E|K|_F^2, Q by that over D, and w by sigma^2 times the square of that.
     """
     gradient = y.sigma**2 * y.alpha * mean_square
-    response = zero_point.scalar_response()
+    response = y.V
     return sp.cancel(y.sigma**2 * gradient * (response / y.sigma**2) ** 2)

@@ -11,9 +11,10 @@ from functools import lru_cache
 
 import sympy as sp
 
-from symattn.symbolic import channel, hats, losses, ridge, zero_point
+from symattn.symbolic import channel, hats, losses, ridge
 from symattn.symbolic import symbols as y
 from symattn.symbolic.coordinates import Coordinates
+from symattn.symbolic.moments import mean_of_polynomial
 from symattn.symbolic.overlaps import OrderParameters
 
 x, w, label, target = sp.symbols("x w label h", real=True)
@@ -28,7 +29,7 @@ def prox() -> sp.Expr:
 
 def force() -> sp.Expr:
     """g = (x* - w)/V."""
-    return sp.factor((prox() - w) / zero_point.scalar_response())
+    return sp.factor((prox() - w) / y.V)
 
 
 def envelope() -> sp.Expr:
@@ -52,7 +53,7 @@ def channel_means(c: Coordinates) -> dict[sp.Symbol, sp.Expr]:
 
 def response(c: Coordinates) -> sp.Expr:
     """V in closed form: the positive root of what the ridge side and the hats give."""
-    V = zero_point.scalar_response()
+    V = y.V
     denominator = losses.ridge_denominator(c.order_parameters)[0].xreplace(_hats(c))
     equation = sp.numer(sp.together(V * denominator - y.sigma**2))
     square, linear, constant = (sp.factor(x) for x in sp.Poly(equation, V).all_coeffs())
@@ -88,20 +89,19 @@ def test_loss(c: Coordinates) -> sp.Expr:
 
 
 def _energy() -> sp.Expr:
-    V = zero_point.scalar_response()
+    V = y.V
     return channel.energy(sp.Matrix([[x - w]]), sp.Matrix([[1 / V]]), (label - x) ** 2 / 2)
 
 
 def _gaussian_mean(quadratic: sp.Expr, p: OrderParameters) -> sp.Expr:
     """The mean over h*, w given h*, and the noise, of a quadratic form in target, w and label."""
-    h, xi, z = sp.symbols("h xi z", real=True)
-    spread = sp.Symbol("spread", positive=True)
-    written = sp.Poly(
-        quadratic.subs({w: p.regression[0] * h + spread * xi, label: h + noise * z}), h, xi, z
+    spread, normal = sp.symbols("spread normal", real=True)
+    value = quadratic.subs(
+        {w: p.regression[0] * target + spread * normal, label: target + noise * y.z}
     )
-    moments = {sp.Integer(1): 1, h**2: p.rho[0], xi**2: 1, z**2: 1}
-    mean = sum(moment * written.coeff_monomial(power) for power, moment in moments.items())
-    return sp.factor(mean.subs(spread, sp.sqrt(p.conditional_covariance[0])))
+    for symbol, variance in ((y.z, sp.Integer(1)), (normal, sp.Integer(1)), (target, p.rho[0])):
+        value = mean_of_polynomial(sp.expand(value), symbol, variance)
+    return sp.factor(value.subs(spread, sp.sqrt(p.conditional_covariance[0])))
 
 
 @lru_cache(maxsize=4)
@@ -127,7 +127,7 @@ def _ridge_side(c: Coordinates) -> dict[sp.Symbol, sp.Expr]:
 def _with_hats(expression: sp.Expr, c: Coordinates) -> sp.Expr:
     p = c.order_parameters
     source = {ridge.source_symbol(p)[0]: losses.ridge_source(p)[0]}
-    resolvent = {ridge.resolvent_symbol(p)[0]: zero_point.scalar_response() / y.sigma**2}
+    resolvent = {ridge.resolvent_symbol(p)[0]: y.V / y.sigma**2}
     return expression.xreplace(source).xreplace(_hats(c)).xreplace(resolvent)
 
 

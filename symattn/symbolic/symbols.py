@@ -11,6 +11,9 @@ import sympy as sp
 alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
 omega = sp.Symbol("omega", real=True)
 
+# The response, where the matrix of responses is V I.
+V = sp.Symbol("V", positive=True)
+
 # Of the replica calculation: inverse temperature, number of replicas, dimension, and det D.
 beta, n, d = sp.symbols("beta n d", positive=True)
 log_channel, log_hessian = sp.symbols("log_channel log_hessian", real=True)

@@ -83,7 +83,7 @@ def hessian(c: Coordinates) -> sp.Matrix:
 
 def determinant(c: Coordinates) -> sp.Expr:
     """det(I + V H) for two tokens of rank one, in tau and delta."""
-    return channel.determinant(channel.prox_jacobian(hessian(c), sp.Matrix([[scalar_response()]])))
+    return channel.determinant(channel.prox_jacobian(hessian(c), sp.Matrix([[y.V]])))
 
 
 def curvature(c: Coordinates) -> list[Named]:
@@ -91,7 +91,7 @@ def curvature(c: Coordinates) -> list[Named]:
 
     Otherwise K = H - V H K, which defines it without an inverse.
     """
-    H, K, V = hessian_symbols(c), curvature_symbols(c), scalar_response()
+    H, K, V = hessian_symbols(c), curvature_symbols(c), y.V
     if not c.size.is_rotated:
         return list(zip(channel.upper(K), channel.upper(H - V * H * K), strict=True))
     at_rest = dict(zip(channel.upper(c.hessian), channel.upper(hessian(c)), strict=True))
@@ -108,11 +108,6 @@ def curvature_slopes(c: Coordinates) -> list[sp.Expr]:
 def curvature_square(c: Coordinates) -> sp.Expr:
     """|K|_F^2 = |dg/dw|_F^2 at rest."""
     return sum(entry**2 for entry in curvature_symbols(c))
-
-
-def scalar_response() -> sp.Symbol:
-    """V, where the matrix of responses is V I."""
-    return y.symmetric("V", 1, positive=True)[0]
 
 
 def updated_response(c: Coordinates, mean_trace: sp.Expr) -> sp.Expr:
@@ -135,7 +130,7 @@ def growth(c: Coordinates) -> list[Growth]:
     even in h*, and q is of second order.
     """
     p = c.order_parameters
-    V = scalar_response()
+    V = y.V
     rest = dict.fromkeys(p.overlaps.symbols, sp.Integer(0))
     isotropic = dict(zip(p.overlaps.V, V * sp.eye(p.overlaps.V.rows), strict=True))
     isotropic.update(

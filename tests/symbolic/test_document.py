@@ -8,6 +8,7 @@ import sympy as sp
 import derivations
 from symattn.symbolic import Size
 from symattn.symbolic import symbols as y
+from symattn.symbolic.document import REFERENCES, labels, resolved
 from symattn.symbolic.formats import Latex, Markdown
 from symattn.symbolic.latex import broken, formula, name
 
@@ -21,11 +22,11 @@ def derivation(request):
 
 def test_every_step_is_shown_with_reason_and_check(derivation):
     text = derivation.to_markdown()
-    form = Markdown(hosted=True)
+    form, numbers = Markdown(hosted=True), labels(derivation)
     for step in derivation:
         assert f" {step.title}" in text
-        assert form.prose(step.reason) in text
-        assert form.prose(step.check.method) in text
+        for said in (step.statement, step.reason, *step.assumptions, step.check.method):
+            assert form.prose(resolved(said, numbers)) in text
     assert text.count("```math") == text.count("\\tag{") == len(list(derivation))
 
 
@@ -37,6 +38,22 @@ def test_equations_are_numbered_by_chapter_and_step(derivation):
         for place, _ in enumerate(chapter.steps, start=1)
     ]
     assert tags == expected
+
+
+def test_references_to_equations_are_by_name_and_all_resolved(derivation):
+    # A number that is written by hand would be wrong after a step more.
+    for step in derivation:
+        said = [step.statement, step.reason, *step.assumptions, step.check.method]
+        assert not re.search(r"\(\d+\.\d+\)|[Cc]hapters? \d", " ".join(said))
+    assert "@" not in derivation.to_markdown()
+    with pytest.raises(KeyError, match="no_such_step"):
+        resolved("as in (@no_such_step)", labels(derivation))
+
+
+def test_every_reference_is_cited_and_every_citation_is_listed():
+    cited = re.findall(r"\[(\d+(?:, \d+)*)\]", derivations.derivation(Size()).to_markdown())
+    places = {int(place) for group in cited[: -len(REFERENCES)] for place in group.split(", ")}
+    assert places == set(range(1, len(REFERENCES) + 1))
 
 
 def test_mathematics_uses_only_what_code_hosts_display(derivation):
@@ -127,7 +144,7 @@ def test_latex_has_every_step(derivation):
     text = derivation.to_latex()
     for step in derivation:
         assert f"{step.title}" in text
-        assert Latex().prose(step.check.method) in text
+        assert Latex().prose(resolved(step.check.method, labels(derivation))) in text
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def means():
         .subs(dict(zero_point.target_parts(c)))
         for x in factors
     ]
-    symbols = (*c.h, y.t11, y.t22, y.sigma, y.alpha, zero_point.scalar_response())
+    symbols = (*c.h, y.t11, y.t22, y.sigma, y.alpha, y.V)
     evaluate = sp.lambdify(symbols, written, "numpy")
 
     axis = np.linspace(-8, 8, 129)
@@ -77,4 +77,4 @@ def test_growth_is_named_by_overlaps():
 
 def test_sheets_are_symmetric_where_the_tokens_are():
     above, below = (x.subs(y.delta, 0) for x in jumps.sheets(COORDINATES))
-    assert above == -below == y.sigma * sp.sqrt(zero_point.scalar_response())
+    assert above == -below == y.sigma * sp.sqrt(y.V)
