@@ -216,8 +216,8 @@ def _reduction(c: Coordinates) -> Step:
             Equation(r"\mathrm{Var}\,\frac{|y - f_Q|^2}{2d}", variance),
         ),
         reason=r"$|Bz|^2 = \sum_{lk}(B^\top B)_{lk}\,z_l\cdot z_k$ with the moments of the step "
-        r"before, and the positional encodings have norm 1. As $d \to \infty$ only the mean of the "
-        r"first part is left, $\frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top$ with "
+        r"before; the positional encodings are of finite norm. As $d \to \infty$ only the mean of "
+        r"the first part is left, $\frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top$ with "
         r"$\rho_\Sigma = \sigma^2 I$.",
         check=Check(
             "both moments for $d = 1, 2$ with explicit encodings, by Gauss-Hermite nodes that are "

@@ -134,7 +134,7 @@ def _stability(c: Coordinates) -> Step:
         r"$\alpha\,\mathbb{E}|\partial_w^2\ln\mathcal{Z}|^2 \to \alpha\beta^2\,\mathbb{E}|K|_F^2$, "
         r"and they are coupled by the bilinear terms. $V = \sigma^2/D$ at the saddle point "
         r"(@ridge).",
-        assumptions=("The prox does not jump where $w$ has weight.", _jumps(c)),
+        assumptions=(f"The prox does not jump where $w$ has weight. {_jumps(c)}",),
         check=Check(
             "second differences of the action of four explicit replicas in such a direction, for "
             "quadratic losses whose Hessian over the tokens has two random outcomes, each counted "
@@ -146,17 +146,14 @@ def _stability(c: Coordinates) -> Step:
 
 def _jumps(c: Coordinates) -> str:
     """What jumps of the prox mean for the stability."""
-    general = (
-        "Where $w$ has weight on a jump, $K$ has a delta function, whose square has no mean, and "
-        "the ansatz is unstable"
-    )
+    general = "On a jump $K$ has a delta function, whose square has no mean: the ansatz is unstable"
     if not c.size.is_rotated:
         return f"{general}."
     return (
         f"{general}. For attention that is so at every $V$ as soon as $s > 0$, by (@sheets): "
-        "strictly, the replica-symmetric theory is then never exact. The weight of the far jumps "
-        "is no more than (@sheet_weight), and the replicon without jumps tells of all other "
-        "instabilities."
+        "strictly, the replica-symmetric theory is then never exact. The density of $w$ on "
+        "these sheets is no more than (@sheet_weight), and the replicon without jumps tells of all "
+        "other instabilities."
     )
 
 

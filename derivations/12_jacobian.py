@@ -282,8 +282,8 @@ def _jump(c: Coordinates) -> Step:
 
     return Step(
         key="jump",
-        title="What jumps add to the response",
-        statement=r"The response $\mathcal{R} = -\frac12\partial_V\mathbb{E}|g|^2$ is "
+        title="What jumps add to the derivative by the response",
+        statement=r"The derivative $\mathcal{R} = -\frac12\partial_V\mathbb{E}|g|^2$ is "
         r"$\mathbb{E}[g^\top K g] + \mathbb{E}_{h^\star}\int N(w)\,j(w)\,\mathrm{d}S$, the "
         r"integral along the curve in the $w$ plane where the prox jumps, between $X - Y$ and "
         r"$X + Y$. With the jumps $[\,|g|^2\,]$ and $|[x]|$ of $|g|^2$ and of the prox:",
@@ -343,7 +343,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
     return Step(
         key="hats_jacobian",
         title="The Jacobian of the hats",
-        statement=r"With the response $\mathcal{R}$ and the derivatives of means above:",
+        statement=r"With $\mathcal{R}$ of (@jump) and the derivatives of means (@mean_slopes):",
         equations=tuple(
             Equation(formula(jacobian.slope_symbol(hat, overlap)), value)
             for (hat, overlap), value in entries.items()

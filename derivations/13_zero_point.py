@@ -118,7 +118,7 @@ def _curvature(c: Coordinates) -> Step:
         statement=r"$K = H(I + VH)^{-1}$ is the Hessian of the envelope at $w = 0$, so that "
         r"$g = -K w$ for small $w$"
         + (
-            r". With $\Delta = \det(I + VH)$, which is written out below:"
+            r". With $\Delta = \det(I + VH)$, written out in (@wells):"
             if c.size.is_rotated
             else r", the same in every direction. It solves $K = H - V H K$:"
         ),
@@ -140,10 +140,11 @@ def _response(c: Coordinates) -> Step:
     def case(seed: int) -> CaseOfLaw:
         # A quadratic loss has H = k I: ridge regression, whose response is known.
         problem, values = linear_channel(c, seed)
-        response = problem.response(values[y.alpha], values[y.lam])
-        values[V] = values[y.sigma] ** 2 * response / problem.stiffness
+        stiffness = problem.stiffness[0, 0]
+        response = problem.response(values[y.alpha], values[y.lam] / stiffness)
+        values[V] = values[y.sigma] ** 2 * response / stiffness
         K = zero_point.curvature_symbols(c)
-        curvature = mp.eye(K.rows) / (values[V] + 1 / problem.stiffness)
+        curvature = mp.eye(K.rows) / (values[V] + 1 / stiffness)
         return values, [(mpf(1), _entries(K, curvature))], [values[V]]
 
     return Step(

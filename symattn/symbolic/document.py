@@ -92,7 +92,7 @@ ROTATED = (
     (r"$u$, $v$", r"rotated field, $u = (x_1-x_2)/\sqrt2$ and $v = (x_1+x_2)/\sqrt2$"),
     (r"$a$, $b$; $u^\star$, $v^\star$", r"rotated components of $w$; of $h^\star$"),
     (r"$\bar a$, $\bar b$", r"means of $a$ and $b$ given $h^\star$"),
-    (r"$m$, $\hat m$", r"$m_1 = -m_2$ as $p_1 = -p_2$; $\hat m_1 - \hat m_2$"),
+    (r"$m$, $\hat m$", r"$m_1 = -m_2$ as $p_1 = -p_2$, of norm 1; $\hat m_1 - \hat m_2$"),
     (r"$\Delta$, $\kappa$", r"$\det(I + VH)$ and $\Delta K$"),
     (r"$\tau$, $\delta$", r"$T_{11} + T_{22} - 1$ and $T_{11} - T_{22}$"),
 )

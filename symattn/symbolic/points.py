@@ -269,7 +269,8 @@ def linear_channel(c: Coordinates, seed: int) -> tuple[LinearChannel, Point]:
     if c.size.is_rotated:
         shift[1, 0] = -shift[0, 0]
         gram = filled(c.order_parameters.gram, {})
-    stiffness = mpf(source.randint(300, 1700)) / 997
+    root = random_matrix(r, r, source)
+    stiffness = root * root.T + mp.eye(r) * mpf(source.randint(300, 1700)) / 997
     channel = LinearChannel(stiffness, random_matrix(r, t, source), shift, gram, values[y.sigma])
     values.update(assigned(c.order_parameters.gram, gram))
     return channel, values
