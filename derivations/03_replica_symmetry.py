@@ -416,8 +416,7 @@ def _free_entropy(c: Coordinates) -> Step:
         title="The free energy at a finite temperature",
         statement=r"$-\beta f = \lim \mathbb{E}[\ln Z]/d$ is the extremum of the following, with "
         r"$\mathbb{E}[\ln\mathcal{Z}]$ the mean over $(h^\star, w)$ of the logarithm of "
-        r"(@decoupling) for "
-        "all tokens of a sample:",
+        "(@decoupling) for all tokens of a sample:",
         equations=(Equation(r"-\beta f", value),),
         reason="The slopes in $n$ at $n = 0$ of (@replica_matrices), (@symmetric_measure) and "
         "(@decoupling), where (@row_entropy) is the part of "

@@ -106,8 +106,7 @@ def _solved() -> Step:
         key="solved_channel",
         title="The limit in a solved case",
         statement=r"For the loss $\gamma x^2/2$ of one component at the field $w$, at any $\beta$ "
-        r"and "
-        "in the limit:",
+        "and in the limit:",
         equations=(
             Equation(r"-\tfrac1\beta\ln\mathcal{Z}(w)", values[0]),
             Equation(r"\lim_{\beta\to\infty} -\tfrac1\beta\ln\mathcal{Z}(w)", values[1]),

@@ -152,8 +152,8 @@ def _jumps(c: Coordinates) -> str:
     return (
         f"{general}. For attention that is so at every $V$ as soon as $s > 0$, by (@sheets): "
         "strictly, the replica-symmetric theory is then never exact. The density of $w$ on "
-        "these sheets is no more than (@sheet_weight), and the replicon without jumps tells of all "
-        "other instabilities."
+        "these sheets is no more than (@sheet_weight). The replicon without the jumps tells "
+        "whether the ansatz would be stable but for them."
     )
 
 

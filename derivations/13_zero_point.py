@@ -155,8 +155,7 @@ def _response(c: Coordinates) -> Step:
         reason=r"$\mathrm{div}_w\,g = -\mathrm{Tr}\,K$ in (@hats), and that in (@ridge).",
         check=Check(
             r"for a quadratic loss, $H = \gamma I$, the root must be $\sigma^2/\gamma$ times the "
-            r"Stieltjes "
-            "transform of the Marchenko-Pastur law, and is to 40 digits.",
+            "Stieltjes transform of the Marchenko-Pastur law, and is to 40 digits.",
             lambda formulas: agree_in_mean(formulas, case),
         ),
     )
@@ -182,7 +181,7 @@ def _growth(c: Coordinates) -> Step:
         + (
             "those after it. $Q = 0$ becomes unstable towards the positional solution "
             "(`weak_positional`), the semantic one (`weak_semantic`) or a random direction "
-            "(`weak_bulk`) where the first, second or third of these is 1:"
+            "(`weak_bulk`) where the first, second or third of these reaches 1:"
             if c.size.is_rotated
             else "those after it. $Q = 0$ becomes unstable towards the positional solution where "
             r"the largest eigenvalue of the matrix $-\frac{\alpha V}{\sigma^2}G\,"
@@ -294,9 +293,10 @@ def _fold(c: Coordinates) -> Step:
             Equation(r"\frac{\mathrm{d}F}{\mathrm{d}V}", y.sigma**2 / V * (1 - bulk)),
         ),
         reason=r"$K = (H^{-1} + V)^{-1}$ gives $\partial_V K = -K^2$, and $\mathrm{Tr}\,K^2 = "
-        r"|K|_F^2$. The root that is connected to $\alpha = 0$ is the lowest. It meets the next "
-        r"one "
-        "where the slope vanishes, and both end there.",
+        r"|K|_F^2$. Where $I + VH$ is positive $F$ is concave, as $V\,\mathrm{Tr}\,K = "
+        r"\mathrm{Tr}\,[I - (I + VH)^{-1}]$ is, and has two roots at most. The one that is "
+        r"connected to $\alpha = 0$ is the lower; they meet where the slope vanishes, and there is "
+        r"none beyond.",
         check=Check(
             r"differences in $V$ of the numerical $K$ and of $F$, with two outcomes for $h^\star$, "
             "to 40 digits.",

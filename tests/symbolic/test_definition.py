@@ -98,3 +98,14 @@ def test_the_measure_of_three_columns_is_the_extremum_over_conjugates():
         found = definition.overlap_action((q, m, theta), conjugates, gram, penalty, sigma)
         expected = definition.overlap_entropy(q, m, theta, gram, penalty, sigma)
         assert abs(found - expected) < mpf(10) ** -20
+
+
+def test_the_replicon_of_a_quadratic_loss():
+    # 1 - alpha V^2 Tr K^2, K = k/(1 + k V) for both tokens; q has no influence.
+    alpha, sigma, V, k = (mpf(x) for x in ("0.4", "0.7", "0.9", "1.3"))
+    expected = 1 - 2 * alpha * (V * k / (1 + k * V)) ** 2
+    with mp.workdps(40):
+        for shared in (mpf(0), mpf("0.6")):
+            found = definition.replicon(alpha, sigma, V, [(mpf(1), k * mp.eye(2))], shared)
+            assert float(found) == pytest.approx(float(expected), rel=1e-14)
+        assert definition.replicon(mpf(0), sigma, V, [(mpf(1), k * mp.eye(2))], mpf(0)) == 1
