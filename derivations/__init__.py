@@ -1,7 +1,7 @@
 """The derivation, one script a chapter, in the order of their numbers.
 
 Each script has one function, `chapter(size)`, which returns the chapter's steps with their machine
-checks. `derivation.md` is what `symattn derive` renders from them.
+checks. `derivation.md` and `derivation.tex` are what `symattn derive` renders from them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,20 @@ from symattn.symbolic.size import Size
 
 SCRIPTS = (
     "01_local_fields",
-    "02_channel",
-    "03_inverse_prox",
-    "04_training_loss",
-    "05_hats",
-    "06_ridge",
-    "07_losses",
-    "08_symmetries",
-    "09_jacobian",
+    "02_partition_function",
+    "03_replica_symmetry",
+    "04_zero_temperature",
+    "05_free_energy",
+    "06_channel",
+    "07_inverse_prox",
+    "08_hats",
+    "09_ridge",
+    "10_losses",
+    "11_symmetries",
+    "12_jacobian",
+    "13_zero_point",
+    "14_message_passing",
+    "15_ridge_regression",
 )
 
 

@@ -84,6 +84,7 @@ def test_the_wheel_holds_kernels_types_and_all_packages(tmp_path):
     (wheel,) = tmp_path.glob("symattn-*.whl")
     contents = set(zipfile.ZipFile(wheel).namelist())
     wanted = {"symattn/py.typed", "verify/__init__.py"}
+    wanted |= {f"derivations/derivation.{ending}" for ending in ("md", "tex")}
     for package in ("symattn", "derivations", "verify"):
         sources = (ROOT / package).rglob("*.py")
         wanted |= {source.relative_to(ROOT).as_posix() for source in sources}

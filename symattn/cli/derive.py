@@ -8,7 +8,7 @@ from symattn.cli._console import Console
 from symattn.cli._options import add_common, model_of, output_directory
 from symattn.errors import ComputationFailed
 
-SUMMARY = "derive the equations, check every step, and write the document and the kernels"
+SUMMARY = "derive the equations, check every step, and write the documents and the kernels"
 EXAMPLES = """\
 examples:
   symattn derive --check                    is what is installed what the derivation gives?
@@ -16,7 +16,8 @@ examples:
   symattn derive --length 3 --out there     the equations and kernels of three tokens
 
 Only --length and --rank matter here, since all other parameters stay symbols. --check exits with 1
-and names the files that differ."""
+and names the files that differ. The derivation is written as Markdown and as LaTeX; where pdflatex
+or tectonic is installed, also as a PDF, which is not compared."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,12 +36,22 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     model = model_of(arguments)
     out = None if arguments.out is None else output_directory(arguments.out)
 
-    from symattn.symbolic import regenerate
+    from symattn.symbolic import regenerate, typeset_document
 
     differing = regenerate(model, out, check=arguments.check, progress=console.progress)
+    pdf = None
+    if not arguments.check:
+        console.progress("typesetting")
+        pdf = typeset_document(model, out)
+        if pdf is None:
+            console.note("no LaTeX found (pdflatex or tectonic), so no PDF of the derivation")
     if arguments.json:
-        outcome = "differing" if arguments.check else "written"
-        console.json({"model": model.to_dict(), outcome: list(differing)})
+        outcome = (
+            {"differing": list(differing)}
+            if arguments.check
+            else {"written": list(differing), "pdf": None if pdf is None else str(pdf)}
+        )
+        console.json({"model": model.to_dict(), **outcome})
     if arguments.check and differing:
         raise ComputationFailed(
             f"{', '.join(differing)}: not what the derivation gives; run symattn derive"

@@ -6,7 +6,11 @@ one row a token, losses are sums over entries, and a covariance law is a joint G
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mpmath import matrix, mp, mpf
+
+from symattn.symbolic.checks import signs
 
 
 def attention(x: matrix) -> matrix:
@@ -30,12 +34,9 @@ def loss(x: matrix, target: matrix, sigma: mpf) -> mpf:
 
 def mean_square(mismatch: matrix, sigma: mpf) -> mpf:
     """E |B y|^2 for independent components of y with variance sigma^2, as a mean over signs."""
-    length = mismatch.cols
-    total = mpf(0)
-    for pattern in range(2**length):
-        signs = matrix([sigma if pattern >> bit & 1 else -sigma for bit in range(length)])
-        total += mp.fsum(entry**2 for entry in mismatch * signs)
-    return total / 2**length
+    vectors = [sigma * matrix(vector) for vector in signs(mismatch.cols)]
+    squares = (entry**2 for vector in vectors for entry in mismatch * vector)
+    return mp.fsum(squares) / len(vectors)
 
 
 def energy(x: matrix, w: matrix, V: matrix, target: matrix, sigma: mpf) -> mpf:
@@ -79,6 +80,99 @@ def extremal(
             )
             source[i, j] += sigma**4 * mp.fsum(theta_hat[i, k] * theta_hat[j, k] for k in range(t))
     return total - trace(ridge**-1 * source) / 2
+
+
+def replica_matrix(own: matrix, shared: matrix, count: int) -> matrix:
+    """The matrix over replicas with `shared` in every block and `own` added on the diagonal."""
+    rank = own.rows
+    whole = mp.zeros(count * rank, count * rank)
+    for a in range(count):
+        for b in range(count):
+            block = own + shared if a == b else shared
+            whole[a * rank : (a + 1) * rank, b * rank : (b + 1) * rank] = block
+    return whole
+
+
+def replicon(alpha: mpf, sigma: mpf, V: mpf, law: Sequence[tuple[mpf, matrix]], shared: mpf) -> mpf:
+    """Stability of replica symmetry for losses x^T H x/2, from the action of four replicas.
+
+    One direction, no signal; law: weights and H (L x L), a sample's Hessian over the tokens. Each
+    outcome counts with its weight, as it does for n -> 0. shared: q, which has no influence.
+
+    Overlaps and conjugates move along a matrix with zeros on its diagonal and in the sum of its
+    rows, for which four replicas are the fewest. 1 without data.
+    """
+    apart = matrix([[0, 1, -1, 0], [1, 0, 0, -1], [-1, 0, 0, 1], [0, -1, 1, 0]])
+    length = law[0][1].rows
+    V_hat = alpha * mp.fsum(
+        weight * trace((mp.eye(length) + V * hessian) ** -1 * hessian) for weight, hessian in law
+    )
+    # beta lambda + sigma^2 V_hat = sigma^2/V
+    penalty = sigma**2 / V - sigma**2 * V_hat
+    overlaps, conjugates = (
+        replica_matrix(matrix([[x]]), matrix([[shared]]), 4) for x in (V, V_hat)
+    )
+    m, theta, gram = mp.zeros(length, 4), mp.zeros(4, 1), mp.eye(length)
+
+    def action(overlap: mpf, conjugate: mpf) -> mpf:
+        q, q_tilde = overlaps + overlap * apart, conjugates + conjugate * apart
+        entropic = overlap_action((q, m, theta), (q_tilde, m, theta), gram, penalty, sigma)
+        energetic = mp.fsum(weight * log_average(hessian, q) for weight, hessian in law)
+        return entropic + alpha * energetic
+
+    overlap2, cross, conjugate2 = (
+        mp.diff(action, (0, 0), orders) for orders in ((2, 0), (1, 1), (0, 2))
+    )
+    return 1 - overlap2 * conjugate2 / cross**2
+
+
+def log_average(hessian: matrix, q: matrix) -> mpf:
+    """ln E exp(-sum_a x_a^T H x_a/2) for fields of N replicas of covariance q, at every token."""
+    tokens, replicas = hessian.rows, q.rows
+    spread = mp.eye(tokens * replicas)
+    for row in range(tokens):
+        for column in range(tokens):
+            block = hessian[row, column] * q
+            for i in range(replicas):
+                for j in range(replicas):
+                    spread[row * replicas + i, column * replicas + j] += block[i, j]
+    return -mp.log(mp.det(spread)) / 2
+
+
+def overlap_entropy(
+    q: matrix, m: matrix, theta: matrix, gram: matrix, penalty: mpf, sigma: mpf
+) -> mpf:
+    """ln of the measure of N columns of Q with given overlaps, per dimension, as d -> infinity.
+
+    q (N x N), m (K x N) on K independent encodings with products gram, theta (N x t); the columns
+    weigh exp(-penalty |Q|^2/2). What the overlaps with the encodings and with Q* fix is taken off;
+    the rest has the Gram matrix d C/sigma^2, whose density is Wishart's.
+    """
+    count = q.rows
+    rest = q - theta * theta.T / sigma**2 - sigma**2 * m.T * gram**-1 * m
+    volume = count * (1 + mp.log(2 * mp.pi)) + mp.log(mp.det(rest / sigma**2))
+    return (volume - penalty * trace(q) / sigma**2) / 2
+
+
+def overlap_action(
+    overlaps: tuple[matrix, matrix, matrix],
+    conjugates: tuple[matrix, matrix, matrix],
+    gram: matrix,
+    penalty: mpf,
+    sigma: mpf,
+) -> mpf:
+    """The same as an extremum over conjugates, before it is taken; both are (q, m, theta).
+
+    q (N x N), m (L x N), theta (N x t). The integral over Q is a Gaussian one for each row.
+    """
+    q, m, theta = overlaps
+    q_tilde, m_tilde, theta_tilde = conjugates
+    count = q.rows
+    precision = penalty * mp.eye(count) + sigma**2 * q_tilde
+    drift = m_tilde.T * gram * m_tilde + sigma**4 * theta_tilde * theta_tilde.T
+    bilinear = trace(q_tilde * q) / 2 - trace(m * m_tilde.T) - trace(theta * theta_tilde.T)
+    row = count * mp.log(2 * mp.pi) - mp.log(mp.det(precision)) + trace(precision**-1 * drift)
+    return bilinear + row / 2
 
 
 def trace(square: matrix) -> mpf:

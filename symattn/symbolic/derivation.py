@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from symattn.symbolic.checks import Outcome
+from symattn.symbolic.formats import Format, Latex, Markdown
 from symattn.symbolic.size import Size
 
 
@@ -43,8 +44,8 @@ class Step:
     reason: why it follows.
     assumptions: what it needs beyond the steps before it.
     check: the machine check.
-    postulate: True where the justification is not given here; the check is then one of a
-        consequence.
+    postulate: True where the justification is physics, not mathematics; the check is then one of
+        a consequence.
     """
 
     key: str
@@ -108,12 +109,17 @@ class Derivation:
         return {step.key: step.verify() for step in self}
 
     def to_markdown(self) -> str:
-        """The derivation as a Markdown document, the same bytes every time."""
-        from symattn.symbolic.document import markdown
+        """The derivation as Markdown for code hosts, the same bytes every time."""
+        return self._written(Markdown(hosted=True))
 
-        return markdown(self)
+    def to_latex(self) -> str:
+        """The derivation as a LaTeX document, the same bytes every time."""
+        return self._written(Latex())
 
     def _repr_markdown_(self) -> str:
-        from symattn.symbolic.document import markdown
+        return self._written(Markdown(hosted=False))
 
-        return markdown(self, fenced=False)
+    def _written(self, form: Format) -> str:
+        from symattn.symbolic.document import written
+
+        return written(self, form)

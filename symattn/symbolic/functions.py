@@ -6,6 +6,7 @@ weights: expressions stay small and common subexpressions are found by name.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import sympy as sp
@@ -72,8 +73,16 @@ class mean(sp.Function):
 
     nargs = 1
 
-    def _latex(self, printer: Any) -> str:
-        return rf"\mathbb{{E}}\left[{printer._print(self.args[0])}\right]"
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        power = "" if exp is None else f"^{{{exp}}}"
+        return rf"\mathbb{{E}}\left[{printer._print(self.args[0])}\right]{power}"
+
+
+def expectation(polynomial: sp.Expr, random: Collection[sp.Symbol]) -> sp.Expr:
+    """The mean of a polynomial in random symbols, in terms of means of its monomials."""
+    terms = sp.Add.make_args(sp.expand(polynomial))
+    parts = (term.as_independent(*random, as_Add=False) for term in terms)
+    return sp.Add(*(known * (mean(x) if x != 1 else x) for known, x in parts))
 
 
 def inside(expression: sp.Expr) -> sp.Expr:

@@ -1,13 +1,13 @@
 """A solvable channel for checks: a quadratic loss in place of attention, in mpmath.
 
-The loss of a sample is k sum_l |x_l - B h*_l - kappa_l|^2/2, so the student is ridge regression on
-the rows x_l + p_l with a linear target. Prox and envelope are linear algebra, and the training loss
-of ridge regression is known from the Marchenko-Pastur law without any replica.
+The loss of a sample is sum_l y_l^T k y_l/2 with y_l = x_l - B h*_l - kappa_l, so the student is
+ridge regression on the rows x_l + p_l with a linear target. Prox and envelope are linear algebra,
+and the training loss of ridge regression is known from the Marchenko-Pastur law, without replicas.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mpmath import matrix, mp, mpf
 
@@ -20,14 +20,14 @@ OverlapMatrices = tuple[matrix, matrix, matrix, matrix]
 class LinearChannel:
     """The channel's parameters.
 
-    stiffness: k > 0.
+    stiffness: k (r x r), symmetric and positive definite.
     slope: B (r x t).
     shift: kappa (L x r), one row a token.
     gram: G_lk = p_l . p_k (L x L).
     sigma: scale of the data.
     """
 
-    stiffness: mpf
+    stiffness: matrix
     slope: matrix
     shift: matrix
     gram: matrix
@@ -38,8 +38,8 @@ class LinearChannel:
         return int(self.shift.rows)
 
     def _curvature(self, V: matrix) -> matrix:
-        """Hessian of the envelope in w_l: (V + I/k)^-1."""
-        return (V + mp.eye(V.rows) / self.stiffness) ** -1
+        """Hessian of the envelope in w_l: (V + k^-1)^-1."""
+        return (V + self.stiffness**-1) ** -1
 
     def _offset(self, overlaps: OverlapMatrices) -> matrix:
         """Mean of w_l - B h*_l - kappa_l, one row a token."""
@@ -57,18 +57,24 @@ class LinearChannel:
         return self.length * self._spread(overlaps) + offset.T * offset
 
     def envelope(self, overlaps: OverlapMatrices) -> mpf:
-        """E[M]: the mean of sum_l z_l^T (V + I/k)^-1 z_l/2."""
+        """E[M]: the mean of sum_l z_l^T (V + k^-1)^-1 z_l/2."""
         return trace(self._curvature(overlaps[2]) * self._second_moment(overlaps)) / 2
 
     def loss_at_prox(self, overlaps: OverlapMatrices) -> mpf:
-        """E[loss(x*)]: at the prox the residual is (I + k V)^-1 z_l."""
+        """E[loss(x*)]: at the prox the residual is (I + V k)^-1 z_l."""
         V = overlaps[2]
-        shrink = (mp.eye(V.rows) + self.stiffness * V) ** -1
+        shrink = (mp.eye(V.rows) + V * self.stiffness) ** -1
         residual = shrink * self._second_moment(overlaps) * shrink.T
-        return self.stiffness * trace(residual) / 2
+        return trace(self.stiffness * residual) / 2
+
+    def log_partition(self, overlaps: OverlapMatrices, beta: mpf) -> mpf:
+        """The mean over (h*, w) of ln E exp(-beta loss(w + z)), with z_l of covariance V/beta."""
+        V = overlaps[2]
+        spread = mp.log(mp.det(mp.eye(V.rows) + self.stiffness * V))
+        return -beta * self.envelope(overlaps) - self.length * spread / 2
 
     def means(self, overlaps: OverlapMatrices) -> tuple[matrix, matrix, matrix, matrix]:
-        """E sum g g^T, E g_l, E sum dg_l/dw_l, E sum g_l h*_l^T; g_l = -(V + I/k)^-1 z_l."""
+        """E sum g g^T, E g_l, E sum dg_l/dw_l, E sum g_l h*_l^T; g_l = -(V + k^-1)^-1 z_l."""
         curvature = self._curvature(overlaps[2])
         along_target = overlaps[3] - self.sigma**2 * self.slope
         return (
@@ -78,51 +84,98 @@ class LinearChannel:
             -self.length * curvature * along_target,
         )
 
-    def response(self, alpha: mpf, lam: mpf) -> mpf:
-        """The Stieltjes transform of X^T X at -lambda/k, by its quadratic equation.
+    def response(self, alpha: mpf, ridge: mpf) -> mpf:
+        """The Stieltjes transform of X^T X at -ridge, by its quadratic equation.
 
         X has alpha L d rows and d columns of independent entries of variance sigma^2/d.
         """
-        ridge = lam / self.stiffness
         rows = alpha * self.length
         linear = ridge + (rows - 1) * self.sigma**2
         square = ridge * self.sigma**2
         return (-linear + mp.sqrt(linear**2 + 4 * square)) / (2 * square)
 
+    def log_determinant(self, alpha: mpf, lam: mpf) -> mpf:
+        """ln det(lambda + k (x) X^T X)/d: the integral of the response over the ridge penalty."""
+        rows = alpha * self.length
+        stiffnesses, _ = mp.eigsy(self.stiffness)
+        total = mpf(0)
+        for k in stiffnesses:
+            moved = self.sigma**2 * self.response(alpha, lam / k)
+            total += mp.log(k) + mp.log(self.sigma**2 / moved)
+            total += rows * (mp.log(1 + moved) - moved / (1 + moved))
+        return total
+
+    def free_energy(self, alpha: mpf, lam: mpf, beta: mpf) -> mpf:
+        """-ln Z/(beta d) at inverse temperature beta: a Gaussian integral about the minimum."""
+        weight = self.slope.rows * mp.log(beta / (2 * mp.pi)) + self.log_determinant(alpha, lam)
+        return self.train_loss(alpha, lam) + weight / (2 * beta)
+
     def train_loss(self, alpha: mpf, lam: mpf) -> mpf:
         """min over Q of the risk per dimension, from the spectrum of X^T X and the mean rows p_l.
 
-        Resolvents of X X^T: 1/(1 + sigma^2 response) on vectors independent of X, and the columns
-        along the p_l, which carry the means, added by the Woodbury identity.
+        A sum over the eigenvectors of k. Resolvents of X X^T: 1/(1 + sigma^2 response) on vectors
+        independent of X, and the columns along the p_l, which carry the means, added by the
+        Woodbury identity.
         """
-        ridge = lam / self.stiffness
-        response = self.response(alpha, lam)
-        semantic = lam * trace(self.slope * self.slope.T) * (1 - ridge * response) / 2
-        shrinkage = 1 + self.sigma**2 * response
-        inner = shrinkage * mp.eye(self.length) + alpha * response * self.gram
-        positional = trace(self.shift.T * inner**-1 * self.shift)
-        return semantic + alpha * self.stiffness * positional / 2
+        stiffnesses, axes = mp.eigsy(self.stiffness)
+        slope, shift = axes.T * self.slope, self.shift * axes
+        total = mpf(0)
+        for i, k in enumerate(stiffnesses):
+            ridge = lam / k
+            response = self.response(alpha, ridge)
+            total += lam * (slope[i, :] * slope[i, :].T)[0] * (1 - ridge * response) / 2
+            shrinkage = 1 + self.sigma**2 * response
+            inner = shrinkage * mp.eye(self.length) + alpha * response * self.gram
+            total += alpha * k * (shift[:, i].T * inner**-1 * shift[:, i])[0] / 2
+        return total
 
     def saddle(self, alpha: mpf, lam: mpf) -> tuple[OverlapMatrices, OverlapMatrices]:
-        """Overlaps and hats (q, m, V, theta) of the trained student.
+        """Overlaps and hats (q, m, V, theta) of the trained student."""
+        stiffnesses, axes = mp.eigsy(self.stiffness)
+        along_axes = replace(
+            self,
+            stiffness=mp.diag(list(stiffnesses)),
+            slope=axes.T * self.slope,
+            shift=self.shift * axes,
+        )
+        overlaps, hats = (
+            (axes * q * axes.T, m * axes.T, axes * V * axes.T, axes * theta)
+            for q, m, V, theta in along_axes._diagonal_saddle(alpha, lam)
+        )
+        return overlaps, hats
+
+    def _diagonal_saddle(self, alpha: mpf, lam: mpf) -> tuple[OverlapMatrices, OverlapMatrices]:
+        """The same for a diagonal stiffness.
 
         V = sigma^2 response/k; everything else is linear given V.
         """
-        r, identity = self.slope.rows, mp.eye(self.slope.rows)
-        V = self.sigma**2 * self.response(alpha, lam) / self.stiffness
-        curvature = 1 / (V + 1 / self.stiffness)
-        V_hat = alpha * self.length * curvature
-        ridge = lam + self.sigma**2 * V_hat
-        inner = ridge * mp.eye(self.length) + alpha * curvature * self.gram
-        m = inner**-1 * (alpha * curvature * self.gram * self.shift)
-        m_hat = -alpha * curvature * (m - self.shift)
-        theta_hat = V_hat * self.slope
-        theta = self.sigma**4 * theta_hat / ridge
-        # q_hat = alpha curvature^2 (L q + rest), and q is linear in q_hat.
-        zero = mp.zeros(r, r)
-        rest = self._second_moment((zero, m, V * identity, theta))
+        r = self.slope.rows
+        V, V_hat, q, q_hat = (mp.zeros(r, r) for _ in range(4))
+        m, theta = self.shift.copy(), self.slope.copy()
+        m_hat, theta_hat = m.copy(), theta.copy()
+        curvatures, precisions = [], []
+        for i in range(r):
+            k = self.stiffness[i, i]
+            V[i, i] = self.sigma**2 * self.response(alpha, lam / k) / k
+            curvatures.append(1 / (V[i, i] + 1 / k))
+            pull = alpha * curvatures[i]
+            V_hat[i, i] = self.length * pull
+            precisions.append(lam + self.sigma**2 * V_hat[i, i])
+            inner = precisions[i] * mp.eye(self.length) + pull * self.gram
+            m[:, i] = inner**-1 * (pull * self.gram * self.shift[:, i])
+            m_hat[:, i] = -pull * (m[:, i] - self.shift[:, i])
+            theta_hat[i, :] = V_hat[i, i] * self.slope[i, :]
+            theta[i, :] = self.sigma**4 / precisions[i] * theta_hat[i, :]
+        # q_hat = alpha c_i c_j (L q + rest) with the curvatures c, and q is linear in q_hat.
+        rest = self._second_moment((mp.zeros(r, r), m, V, theta))
         known = m_hat.T * self.gram * m_hat + self.sigma**4 * theta_hat * theta_hat.T
-        feedback = self.sigma**4 * alpha * curvature**2 / ridge**2
-        q = (feedback * rest + self.sigma**2 / ridge**2 * known) / (1 - feedback * self.length)
-        q_hat = alpha * curvature**2 * (self.length * q + rest)
-        return (q, m, V * identity, theta), (q_hat, m_hat, V_hat * identity, theta_hat)
+        for i in range(r):
+            for j in range(r):
+                force = alpha * curvatures[i] * curvatures[j]
+                gain = self.sigma**2 / (precisions[i] * precisions[j])
+                feedback = gain * self.sigma**2 * force
+                q[i, j] = (feedback * rest[i, j] + gain * known[i, j]) / (
+                    1 - feedback * self.length
+                )
+                q_hat[i, j] = force * (self.length * q[i, j] + rest[i, j])
+        return (q, m, V, theta), (q_hat, m_hat, V_hat, theta_hat)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import sympy as sp
 
+from symattn.symbolic import free_energy
 from symattn.symbolic import symbols as y
 from symattn.symbolic.overlaps import OrderParameters
 
 
 def ridge_denominator(p: OrderParameters) -> sp.ImmutableMatrix:
-    """D = lambda I + sigma^2 V_hat."""
-    return y.lam * sp.eye(p.hats.V.rows) + y.sigma**2 * p.hats.V
+    """D = lambda I + sigma^2 V_hat: the precision of a row of Q in one replica, over beta."""
+    return _over(free_energy.scaled(p).precision.own, y.beta)
 
 
 def ridge_source(p: OrderParameters) -> sp.ImmutableMatrix:
-    """B = sigma^2 q_hat + sum_lk G_lk m_hat_l m_hat_k^T + sigma^2 theta_hat rho theta_hat^T."""
-    positional = (p.hats.m.T * p.gram * p.hats.m).applyfunc(sp.expand)
-    semantic = y.sigma**2 * p.hats.theta * p.rho * p.hats.theta.T
-    return y.sigma**2 * p.hats.q + positional + semantic
+    """B = sigma^2 q_hat + sum_lk G_lk m_hat_l m_hat_k^T + sigma^2 theta_hat rho theta_hat^T.
+
+    The mean square of what pulls a row of Q, over beta^2.
+    """
+    return _over(free_energy.scaled(p).source, y.beta**2)
 
 
 def extremal_form(
@@ -28,17 +30,11 @@ def extremal_form(
 ) -> sp.Expr:
     """The training loss whose extremum over overlaps and hats is eps_t.
 
-    alpha E[M] + Tr(q_hat V - V_hat q)/2 + sum_l m_l . m_hat_l + Tr theta theta_hat^T
-    - Tr(D^-1 B)/2. resolvent stands for D^-1 and source for B (`ridge_source`).
+    The replica-symmetric free energy at zero temperature: alpha E[M] + Tr(q_hat V - V_hat q)/2
+    + sum_l m_l . m_hat_l + Tr theta theta_hat^T - Tr(D^-1 B)/2. resolvent stands for D^-1 and
+    source for B (`ridge_source`).
     """
-    overlaps, hats = p.overlaps, p.hats
-    return (
-        y.alpha * expected_envelope
-        + (hats.q * overlaps.V - hats.V * overlaps.q).trace() / 2
-        + (overlaps.m * hats.m.T).trace()
-        + (overlaps.theta * hats.theta.T).trace()
-        - (resolvent * source).trace() / 2
-    )
+    return free_energy.zero_temperature(p, expected_envelope, resolvent, source)
 
 
 def train_loss_direct(p: OrderParameters) -> sp.Expr:
@@ -53,3 +49,7 @@ def test_loss(mismatch: sp.MatrixBase) -> sp.Expr:
     """
     rho_sigma = y.sigma**2 * sp.eye(mismatch.cols)
     return (mismatch * rho_sigma * mismatch.T).trace() / 2
+
+
+def _over(matrix: sp.MatrixBase, factor: sp.Expr) -> sp.ImmutableMatrix:
+    return sp.ImmutableMatrix((matrix / factor).applyfunc(sp.expand))

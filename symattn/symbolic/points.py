@@ -11,7 +11,16 @@ from mpmath import matrix, mp, mpf
 
 from symattn.symbolic import channel, definition, jets, losses, ridge
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Values, curvatures, filled, flat, numeric, sample, slopes
+from symattn.symbolic.checks import (
+    Values,
+    curvatures,
+    filled,
+    flat,
+    numeric,
+    random_matrix,
+    sample,
+    slopes,
+)
 from symattn.symbolic.coordinates import Coordinates
 from symattn.symbolic.linear_channel import LinearChannel, OverlapMatrices
 from symattn.symbolic.overlaps import Overlaps
@@ -253,21 +262,16 @@ def linear_channel(c: Coordinates, seed: int) -> tuple[LinearChannel, Point]:
     """A random quadratic channel, and values for alpha, lambda, sigma and the Gram matrix."""
     source = random.Random(seed)
     length, r, t = c.size.length, c.size.student_rank, c.size.target_rank
-
-    def uniform(rows: int, columns: int) -> matrix:
-        return matrix(
-            [[mpf(source.randint(-900, 900)) / 997 for _ in range(columns)] for _ in range(rows)]
-        )
-
     values = sample((y.alpha, y.lam, y.sigma), seed)
-    shift = uniform(length, r)
-    encodings = uniform(length, length)
+    shift = random_matrix(length, r, source)
+    encodings = random_matrix(length, length, source)
     gram = encodings * encodings.T
     if c.size.is_rotated:
         shift[1, 0] = -shift[0, 0]
         gram = filled(c.order_parameters.gram, {})
-    stiffness = mpf(source.randint(300, 1700)) / 997
-    channel = LinearChannel(stiffness, uniform(r, t), shift, gram, values[y.sigma])
+    root = random_matrix(r, r, source)
+    stiffness = root * root.T + mp.eye(r) * mpf(source.randint(300, 1700)) / 997
+    channel = LinearChannel(stiffness, random_matrix(r, t, source), shift, gram, values[y.sigma])
     values.update(assigned(c.order_parameters.gram, gram))
     return channel, values
 

@@ -11,8 +11,12 @@ from symattn.errors import ComputationFailed, InvalidInput
 from symattn.model import AttentionModel
 from symattn.symbolic.derivation import Derivation
 from symattn.symbolic.size import Size
+from symattn.symbolic.typeset import typeset
 
 Progress = Callable[[str], None]
+
+#: The LaTeX document by its name in the repository.
+LATEX = "derivations/derivation.tex"
 
 
 def size_of(model: AttentionModel) -> Size:
@@ -53,8 +57,9 @@ def regenerate(
     model : AttentionModel, optional
         Its sizes are derived for; the paper's by default.
     out : path, optional
-        Directory for the files `derivation_lL_rR_tT.md` and `BACKEND_lL_rR_tT.py`. By default they
-        go where they are installed, which exists for the paper's sizes only.
+        Directory for the files `derivation_lL_rR_tT.md`, the same as `.tex`, and
+        `BACKEND_lL_rR_tT.py`. By default they go where they are installed, which exists for the
+        paper's sizes only.
     check : bool
         Compare with the files that are there instead of writing.
     progress : callable
@@ -95,6 +100,29 @@ def regenerate(
     return tuple(different)
 
 
+def typeset_document(
+    model: AttentionModel | None = None, out: str | os.PathLike[str] | None = None
+) -> Path | None:
+    """Write the PDF of the LaTeX document that `regenerate` wrote, beside it.
+
+    Parameters
+    ----------
+    model, out
+        As for `regenerate`.
+
+    Returns
+    -------
+    Its path; None where no LaTeX (pdflatex or tectonic) is installed.
+
+    Raises
+    ------
+    ComputationFailed
+        When LaTeX fails, or the PDF cannot be written.
+    """
+    size = Size() if model is None else size_of(model)
+    return typeset(_places(size, None if out is None else Path(out))[LATEX])
+
+
 def _texts(size: Size, progress: Progress) -> dict[str, str]:
     """What is derived, by the name that it has in the repository."""
     from derivations import derivation
@@ -110,7 +138,11 @@ def _texts(size: Size, progress: Progress) -> dict[str, str]:
             raise ComputationFailed(f"the check of the step {step.key} failed: {outcome.detail}")
     progress("generating kernels")
     kernels = {f"symattn/kernels/generated/{name}": text for name, text in sources(size).items()}
-    return {"derivations/derivation.md": derived.to_markdown(), **kernels}
+    return {
+        "derivations/derivation.md": derived.to_markdown(),
+        LATEX: derived.to_latex(),
+        **kernels,
+    }
 
 
 def _places(size: Size, out: Path | None) -> dict[str, Path]:
@@ -119,13 +151,14 @@ def _places(size: Size, out: Path | None) -> dict[str, Path]:
 
     names = [f"{back_end.name}_{size.tag}.py" for back_end in BACK_ENDS]
     if out is None:
-        document = _directory("derivations") / "derivation.md"
+        document = _directory("derivations") / "derivation"
         kernels = _directory("symattn.kernels.generated")
     else:
-        document = out / f"derivation_{size.tag}.md"
+        document = out / f"derivation_{size.tag}"
         kernels = out
     return {
-        "derivations/derivation.md": document,
+        "derivations/derivation.md": document.with_suffix(".md"),
+        LATEX: document.with_suffix(".tex"),
         **{f"symattn/kernels/generated/{name}": kernels / name for name in names},
     }
 

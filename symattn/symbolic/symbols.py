@@ -11,6 +11,18 @@ import sympy as sp
 alpha, sigma, lam, s = sp.symbols("alpha sigma lam s", positive=True)
 omega = sp.Symbol("omega", real=True)
 
+# The response, where the matrix of responses is V I.
+V = sp.Symbol("V", positive=True)
+
+# Of the replica calculation: inverse temperature, number of replicas, dimension, and det D.
+beta, n, d = sp.symbols("beta n d", positive=True)
+log_channel, log_hessian = sp.symbols("log_channel log_hessian", real=True)
+curvature2 = sp.Symbol("curvature2", positive=True)
+# Derivatives of a loss of one component, from the first to the fourth.
+loss_slopes = sp.symbols("loss_1:5", real=True)
+# Of the quadratic loss k |x|^2/2, an example that is solved at every step.
+stiffness = sp.Symbol("k", positive=True)
+
 # Of w given h*: s^-2, |w - mean|^2, and the components of w - mean.
 precision = sp.Symbol("precision", positive=True)
 distance2 = sp.Symbol("distance2", real=True)
@@ -29,11 +41,19 @@ half = sp.symbols("D_u D_v", real=True)
 jump_g2, jump_response = sp.symbols("jump_g2 jump_response", real=True)
 jump_x = sp.Symbol("jump_x", positive=True)
 
+# At x = 0, two tokens: T_11 + T_22 - 1, T_11 - T_22, Hessian of the loss and of the envelope.
+tau, delta = sp.symbols("tau delta", real=True)
+H_uu, H_uv = sp.symbols("H_uu H_uv", real=True)
+K_uu, K_uv, K_vv = sp.symbols("K_uu K_uv K_vv", real=True)
+
+# det(I + V H); a place where the prox jumps
+det, sheet = sp.symbols("det sheet", real=True)
+
 # -(d E|g|^2/dV)/2
 response = sp.Symbol("response", real=True)
 
 loss, envelope, loss_at_prox = sp.symbols("loss envelope loss_at_prox", real=True)
-z = sp.Symbol("z", real=True)
+z, w = sp.symbols("z w", real=True)
 
 
 def fields(name: str, tokens: int, rank: int) -> sp.ImmutableMatrix:

@@ -65,3 +65,47 @@ def test_the_extremal_form_at_one_token_is_the_printed_formula():
         mpf(sigma),
     )
     assert float(found) == pytest.approx(expected, rel=1e-13)
+
+
+def test_the_measure_of_one_column_is_that_of_a_sphere():
+    # N = 1, nothing fixed but |Q|^2: a shell of the sphere, by the exact surface at a large d.
+    q, penalty, sigma, dimension = mpf("0.3"), mpf("0.8"), mpf("0.6"), mpf(10) ** 12
+    none = mp.zeros(1, 1)
+    found = definition.overlap_entropy(matrix([[q]]), none, none, mp.eye(1), penalty, sigma)
+    square = dimension * q / sigma**2
+    surface = dimension / 2 * mp.log(mp.pi) - mp.loggamma(dimension / 2)
+    expected = (surface + (dimension / 2 - 1) * mp.log(square) - penalty * square / 2) / dimension
+    assert float(found) == pytest.approx(float(expected), abs=1e-9)
+
+
+def test_the_measure_of_three_columns_is_the_extremum_over_conjugates():
+    with mp.workdps(30):
+        root, m, theta, encodings = (
+            random_matrix(rows, columns, seed)[0]
+            for seed, (rows, columns) in enumerate([(3, 3), (2, 3), (3, 2), (2, 2)])
+        )
+        penalty, sigma = mpf("0.7"), mpf("0.6")
+        gram = encodings * encodings.T
+        fixed = theta * theta.T / sigma**2 + sigma**2 * m.T * gram**-1 * m
+        q = root * root.T + fixed
+        # Stationarity of the action in the overlaps gives the conjugates.
+        rest = (root * root.T) ** -1
+        conjugates = (
+            rest - penalty / sigma**2 * mp.eye(3),
+            sigma**2 * gram**-1 * m * rest,
+            rest * theta / sigma**2,
+        )
+        found = definition.overlap_action((q, m, theta), conjugates, gram, penalty, sigma)
+        expected = definition.overlap_entropy(q, m, theta, gram, penalty, sigma)
+        assert abs(found - expected) < mpf(10) ** -20
+
+
+def test_the_replicon_of_a_quadratic_loss():
+    # 1 - alpha V^2 Tr K^2, K = k/(1 + k V) for both tokens; q has no influence.
+    alpha, sigma, V, k = (mpf(x) for x in ("0.4", "0.7", "0.9", "1.3"))
+    expected = 1 - 2 * alpha * (V * k / (1 + k * V)) ** 2
+    with mp.workdps(40):
+        for shared in (mpf(0), mpf("0.6")):
+            found = definition.replicon(alpha, sigma, V, [(mpf(1), k * mp.eye(2))], shared)
+            assert float(found) == pytest.approx(float(expected), rel=1e-14)
+        assert definition.replicon(mpf(0), sigma, V, [(mpf(1), k * mp.eye(2))], mpf(0)) == 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mpmath import matrix, mpf
+from mpmath import matrix, mp, mpf
 
 from symattn.symbolic.linear_channel import LinearChannel
 
@@ -16,7 +16,7 @@ ENCODINGS = np.array([[1.0, 0.0], [-0.6, 0.8]])
 def channel():
     gram = ENCODINGS @ ENCODINGS.T
     return LinearChannel(
-        mpf(STIFFNESS),
+        matrix([[STIFFNESS]]),
         matrix(SLOPE.tolist()),
         matrix(SHIFT.tolist()),
         matrix(gram.tolist()),
@@ -68,3 +68,51 @@ def test_the_overlaps_are_those_of_ridge_regression(channel, simulated):
     assert simulated["theta"] == pytest.approx(float(theta[0]), rel=0.03)
     assert simulated["V"] == pytest.approx(float(V[0]), rel=0.01)
     assert simulated["m"] == pytest.approx([float(m[0]), float(m[1])], rel=0.05)
+
+
+def test_the_log_determinant_has_the_response_as_its_slope(channel):
+    with mp.workdps(60):
+        slope = mp.diff(lambda lam: channel.log_determinant(mpf(ALPHA), lam), mpf(LAM))
+        response = channel.response(mpf(ALPHA), mpf(LAM) / STIFFNESS) / STIFFNESS
+        assert abs(slope - response) < mpf(10) ** -20
+        # A large penalty leaves nothing else.
+        large = mpf(10) ** 20
+        assert abs(channel.log_determinant(mpf(ALPHA), large) - mp.log(large)) < mpf(10) ** -18
+
+
+def test_the_log_determinant_is_that_of_random_matrices(channel):
+    dimension = 1000
+    source = np.random.default_rng(1)
+    rows = source.normal(size=(round(2 * ALPHA * dimension), dimension))
+    design = SIGMA * rows / np.sqrt(dimension)
+    gram = STIFFNESS * design.T @ design + LAM * np.eye(dimension)
+    found = np.linalg.slogdet(gram)[1] / dimension
+    expected = float(channel.log_determinant(mpf(ALPHA), mpf(LAM)))
+    assert found == pytest.approx(expected, abs=5e-3)
+
+
+def test_the_saddle_point_of_two_directions_solves_the_equations_of_means():
+    # With any stiffness, not one in which the directions are independent.
+    with mp.workdps(40):
+        alpha, lam, sigma = mpf(ALPHA), mpf(LAM), mpf(SIGMA)
+        gram = matrix([[1, "-0.6"], ["-0.6", "1.3"]])
+        stiffness = matrix([["0.9", "0.4"], ["0.4", "1.1"]])
+        slope = matrix([["0.7", "-0.2"], ["0.3", "0.5"]])
+        shift = matrix([["0.8", "-0.1"], ["-0.5", "0.6"]])
+        channel = LinearChannel(stiffness, slope, shift, gram, sigma)
+        (q, m, V, theta), (q_hat, m_hat, V_hat, theta_hat) = channel.saddle(alpha, lam)
+        squares, force, divergence, along = channel.means((q, m, V, theta))
+        D = lam * mp.eye(2) + sigma**2 * V_hat
+        source = sigma**2 * q_hat + m_hat.T * gram * m_hat + sigma**4 * theta_hat * theta_hat.T
+        zero = (
+            q_hat - alpha * squares,
+            m_hat - alpha * force,
+            V_hat + alpha * divergence,
+            sigma**2 * theta_hat - alpha * along - V_hat * theta,
+            q - sigma**2 * D**-1 * source * D**-1,
+            m - gram * m_hat * D**-1,
+            V - sigma**2 * D**-1,
+            theta - sigma**4 * D**-1 * theta_hat,
+        )
+        assert max(mp.mnorm(difference) for difference in zero) < mpf(10) ** -35
+        assert abs(V[0, 1]) > 0.01

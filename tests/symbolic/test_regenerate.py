@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 THREE_TOKENS = AttentionModel(length=3, mixing=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])
 COMMITTED = (
     "derivations/derivation.md",
+    "derivations/derivation.tex",
     "symattn/kernels/generated/numba_l2_r1_t1.py",
     "symattn/kernels/generated/torch_l2_r1_t1.py",
     "symattn/kernels/generated/mpmath_l2_r1_t1.py",
@@ -33,14 +34,15 @@ def test_files_are_written_once_and_then_left_alone(tmp_path):
     names = {Path(name).name for name in written}
     assert names == {
         "derivation_l2_r1_t1.md",
+        "derivation_l2_r1_t1.tex",
         "numba_l2_r1_t1.py",
         "torch_l2_r1_t1.py",
         "mpmath_l2_r1_t1.py",
     }
-    for name in COMMITTED[1:]:
+    for name in COMMITTED[2:]:
         assert (tmp_path / Path(name).name).read_bytes() == (ROOT / name).read_bytes()
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(stamps) == 4
+    assert len(stamps) == 5
     assert regenerate(out=tmp_path) == ()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == stamps
 
@@ -99,9 +101,11 @@ ENVIRONMENTS = {
 
 
 def texts_of_three_tokens():
-    """The document and the kernels, by name."""
+    """The documents and the kernels, by name."""
     size = Size(3)
-    return {"derivation.md": derivations.derivation(size).to_markdown(), **sources(size)}
+    derivation = derivations.derivation(size)
+    documents = {"derivation.md": derivation.to_markdown(), "derivation.tex": derivation.to_latex()}
+    return {**documents, **sources(size)}
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)

@@ -65,7 +65,7 @@ def _scores(c: Coordinates) -> Step:
             Equation(r"\ln N", _in_fields(c, density)),
             *(Equation(formula(name), _in_fields(c, value)) for name, value in named),
         ),
-        reason="The overlaps enter through mean and variance (1.1). $q$ is the variance up to a "
+        reason="The overlaps enter through mean and variance (@law). $q$ is the variance up to a "
         r"constant; $\theta$ moves both.",
         check=Check(
             "logarithm of the normal density by token, with the law by conditioning, and its "
@@ -282,11 +282,11 @@ def _jump(c: Coordinates) -> Step:
 
     return Step(
         key="jump",
-        title="What jumps add to the response",
-        statement=r"The response $\mathcal{R} = -\frac12\partial_V\mathbb{E}|g|^2$ is "
+        title="What jumps add to the derivative by the response",
+        statement=r"The derivative $\mathcal{R} = -\frac12\partial_V\mathbb{E}|g|^2$ is "
         r"$\mathbb{E}[g^\top K g] + \mathbb{E}_{h^\star}\int N(w)\,j(w)\,\mathrm{d}S$, the "
-        r"integral along the curve in the $w$ plane where the prox jumps, between $X - D$ and "
-        r"$X + D$. With the jumps $[\,|g|^2\,]$ and $|[x]|$ of $|g|^2$ and of the prox:",
+        r"integral along the curve in the $w$ plane where the prox jumps, between $X - Y$ and "
+        r"$X + Y$. With the jumps $[\,|g|^2\,]$ and $|[x]|$ of $|g|^2$ and of the prox:",
         equations=tuple(Equation(formula(name), value) for name, value in named),
         reason=r"On the curve the two envelopes are equal, so it moves across itself at the speed "
         r"$\partial_V[M]/|\nabla_w[M]| = \frac{V}{2}[\,|g|^2\,]/|[x]|$, with "
@@ -320,7 +320,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
             return total
 
         def means(*x: mpf) -> matrix:
-            """The means that have these slopes of the envelope (5.3)."""
+            """The means that have these slopes of the envelope (@envelope_slopes)."""
             in_q, in_m, in_V, in_theta = slopes_of_envelope(*x)
             div = -2 * in_q
             return matrix([-2 * in_V, -in_m, div, x[3] * div - values[y.sigma] ** 2 * in_theta])
@@ -343,7 +343,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
     return Step(
         key="hats_jacobian",
         title="The Jacobian of the hats",
-        statement=r"With the response $\mathcal{R}$ and the derivatives of means above:",
+        statement=r"With $\mathcal{R}$ of (@jump) and the derivatives of means (@mean_slopes):",
         equations=tuple(
             Equation(formula(jacobian.slope_symbol(hat, overlap)), value)
             for (hat, overlap), value in entries.items()
@@ -354,7 +354,7 @@ def _hats_jacobian(c: Coordinates) -> Step:
         r"$\mathbb{E}[M]$. Mixed derivatives are equal.",
         check=Check(
             r"an arbitrary function in place of $\mathbb{E}[M]$, with means from its slopes by "
-            "(5.3): the differences of its slopes, to 40 digits.",
+            "(@envelope_slopes): the differences of its slopes, to 40 digits.",
             lambda formulas: agree(formulas, case, points=2),
         ),
     )
@@ -397,8 +397,8 @@ def _direct_gradient(c: Coordinates) -> Step:
     return Step(
         key="direct_gradient",
         title="How the direct form of the training loss moves",
-        statement="The direct form (7.1) is not stationary; with hats that hold at these overlaps "
-        "its slopes are:",
+        statement="The direct form (@direct) is not stationary; with hats that hold at these "
+        "overlaps its slopes are:",
         equations=tuple(
             Equation(rf"\frac{{\partial\epsilon_t}}{{\partial {formula(overlap)}}}", value)
             for overlap, value in gradient.items()

@@ -43,10 +43,9 @@ def _loss(c: Coordinates) -> Step:
         statement=r"$|y - f_Q(x)|^2/(2d)$ tends to $\ell = \frac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma"
         r"\,(T-S)^\top$ with $\rho_\Sigma = \sigma^2 I$:",
         equations=(Equation(r"\ell", value),),
-        reason=r"Tokens are nearly orthogonal in high dimension, $x_l\cdot x_k/d \to \sigma^2"
-        r"\delta_{lk}$, and the positional encoding has norm 1, so only the weights matter.",
+        reason="The limit $d \\to \\infty$ of (@reduction).",
         check=Check(
-            r"mean of $|(T-S)\,y|^2/2$ over tokens $y$ of variance $\sigma^2$, as a sum over "
+            r"mean of $|(T-S)\,z|^2/2$ over tokens $z$ of variance $\sigma^2$, as a sum over "
             "signs, to 40 digits.",
             lambda formulas: agree(formulas, at_random(symbols, over_signs)),
         ),

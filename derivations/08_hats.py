@@ -120,7 +120,7 @@ def _stein(c: Coordinates) -> Step:
         equations=tuple(
             Equation(formula(name), mean(value)) for name, value in zip(names, values, strict=True)
         ),
-        reason="Stein's lemma: integration by parts against the Gaussian law of $w$.",
+        reason="Stein's lemma [8]: integration by parts against the Gaussian law of $w$.",
         check=Check(
             "both means for $g$ the gradient of a polynomial, by Gauss-Hermite nodes that are "
             "exact for it, to 40 digits.",
@@ -187,8 +187,12 @@ def _hats(c: Coordinates) -> Step:
     return Step(
         key="hats",
         title="The hats",
-        statement=r"Stationarity of the training loss in the overlaps gives the hats. "
-        r"$\hat\theta$ is written with $\hat V$, so that the divergence is used once:",
+        statement=r"Stationarity of the training loss in the overlaps gives the hats. $\hat\theta$ "
+        r"is written with $\hat V$, so that the divergence is used once. At any length and ranks, "
+        r"with sums over the tokens, $\hat q = \alpha\,\mathbb{E}[\sum_l g_l g_l^\top]$, $\hat m_l "
+        r"= \alpha\,\mathbb{E}[g_l]$, $\hat V = -\alpha\,\mathbb{E}[\sum_l\partial g_l/\partial "
+        r"w_l]$ and $\hat\theta = (\alpha\,\mathbb{E}[\sum_l g_l h_l^{\star\top}] + \hat "
+        r"V\theta)\rho^{-1}$. In components:",
         equations=tuple(Equation(formula(hat), value) for hat, value in updates.items()),
         reason=r"The loss is $\alpha\,\mathbb{E}[M]$ plus terms bilinear in overlaps and hats.",
         check=Check(

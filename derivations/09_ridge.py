@@ -21,7 +21,8 @@ def chapter(size: Size) -> Chapter:
         steps.append(_jacobian(c))
     return Chapter(
         "The ridge side",
-        "Stationarity of the training loss in the hats. $D$ and $B$ are those of chapter 4.",
+        "Stationarity of the training loss in the hats. Given the hats, a row of $Q$ minimises a "
+        "quadratic function, as in ridge regression. $D$ and $B$ are those of (@extremal).",
         tuple(steps),
     )
 
@@ -41,7 +42,9 @@ def _updates(c: Coordinates) -> Step:
     return Step(
         key="ridge",
         title="The overlaps",
-        statement="Stationarity in the hats gives the overlaps:",
+        statement="Stationarity in the hats gives the overlaps, at any length and ranks "
+        r"$V = \sigma^2 D^{-1}$, $m_l = D^{-1}\sum_k G_{lk}\hat m_k$, $\theta = "
+        r"\sigma^2 D^{-1}\hat\theta\rho$ and $q = \sigma^2 D^{-1} B D^{-1}$. In components:",
         equations=tuple(Equation(formula(overlap), value) for overlap, value in updates.items()),
         reason=r"Differentiate, with $\mathrm{d}D^{-1} = -D^{-1}\,\mathrm{d}D\,D^{-1}$; each "
         "equation is linear in one overlap.",

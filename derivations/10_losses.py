@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from mpmath import mp, mpf
+from mpmath import matrix, mp, mpf
 
-from symattn.symbolic import channel, definition, losses
+from symattn.symbolic import baseline, channel, definition, losses
 from symattn.symbolic import symbols as y
-from symattn.symbolic.checks import Case, Values, agree, at_random, filled
+from symattn.symbolic.checks import (
+    Case,
+    CaseOfLaw,
+    Values,
+    agree,
+    agree_in_mean,
+    at_random,
+    filled,
+    flat,
+    sample,
+    signs,
+)
 from symattn.symbolic.coordinates import Coordinates, coordinates
 from symattn.symbolic.derivation import Chapter, Check, Equation, Step
+from symattn.symbolic.latex import formula
 from symattn.symbolic.points import at_saddle
 from symattn.symbolic.size import Size
+
+# Weights of a law with three outcomes, and what to add to the seed for each.
+_OUTCOMES = ((mpf(1) / 4, 100), (mpf(1) / 4, 200), (mpf(1) / 2, 300))
 
 
 def chapter(size: Size) -> Chapter:
@@ -19,7 +34,7 @@ def chapter(size: Size) -> Chapter:
         "Losses",
         "The training loss has two forms that agree at the saddle point only, so their difference "
         "is a measure of how well it is solved.",
-        (_direct(c), _identities(c), _test_loss(c)),
+        (_direct(c), _identities(c), _test_loss(c), _linear(c)),
     )
 
 
@@ -93,8 +108,53 @@ def _test_loss(c: Coordinates) -> Step:
         equations=(Equation(r"\tfrac12\mathrm{Tr}\,(T-S)\,\rho_\Sigma\,(T-S)^\top", value),),
         reason="A new sample's field is $w$.",
         check=Check(
-            r"mean of $|(T-S)\,y|^2/2$ over tokens $y$ of variance $\sigma^2$, as a sum over "
+            r"mean of $|(T-S)\,z|^2/2$ over tokens $z$ of variance $\sigma^2$, as a sum over "
             "signs, to 40 digits.",
             lambda formulas: agree(formulas, at_random(symbols, over_signs)),
+        ),
+    )
+
+
+def _linear(c: Coordinates) -> Step:
+    best, error = baseline.linear_positional(c.target)
+    length = c.size.length
+    free = y.entries(c.target)
+
+    def case(seed: int) -> CaseOfLaw:
+        values = sample([y.sigma], seed)
+        law = [(weight, sample(free, seed + place)) for weight, place in _OUTCOMES]
+        targets = [(weight, filled(c.target, outcome)) for weight, outcome in law]
+        # Regression of T x on x, whose components have the variance of independent signs.
+        tokens = [values[y.sigma] * matrix(vector) for vector in signs(length)]
+        outcomes = [(weight / len(tokens), T * x, x) for weight, T in targets for x in tokens]
+        across, along = mp.zeros(length, length), mp.zeros(length, length)
+        for weight, output, x in outcomes:
+            across += weight * output * x.T
+            along += weight * x * x.T
+        W = across * along**-1
+        residuals = [(weight, output - W * x) for weight, output, x in outcomes]
+        least = mp.fsum(weight * (left.T * left)[0] / 2 for weight, left in residuals)
+        return values, law, [*flat(W), least]
+
+    return Step(
+        key="linear",
+        title="The linear positional baseline",
+        statement=r"The best map of the form $f_W(z) = W z$, with one $L \times L$ matrix $W$ for "
+        r"all inputs, and its test error $\frac12\mathbb{E}\,\mathrm{Tr}\,(T-W)\,\rho_\Sigma"
+        r"\,(T-W)^\top$:",
+        equations=(
+            *(
+                Equation(formula(name), value)
+                for name, value in zip(y.square("W", length), best, strict=True)
+            ),
+            Equation(r"\epsilon_g^{\mathrm{linear}}", error),
+        ),
+        reason=r"The error is quadratic in $W$ with the slope $\sigma^2(W - \mathbb{E}[T])$. What "
+        "is left is the variance of $T$.",
+        check=Check(
+            "least-squares regression of $T z$ on $z$ where $T$ has a law with three outcomes and "
+            "$z$ is a vector of signs: its coefficients and the mean square of its residual, to 40 "
+            "digits.",
+            lambda formulas: agree_in_mean(formulas, case),
         ),
     )
