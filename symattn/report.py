@@ -16,13 +16,13 @@ from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
-from symattn.thresholds import Threshold, crossing
+from symattn.thresholds import CROSSINGS, Threshold, crossing
 
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
 
-BRANCHES = ("semantic", "positional")
-THRESHOLDS = ("alpha_c", "alpha_l")
+#: The branches between which the transition happens.
+_RIVALS = ("semantic", "positional")
 
 #: Where both branches are given with all their numbers: one of the published sample complexities.
 ALPHA = 11 / 7
@@ -112,13 +112,13 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
 
     attempt("derivation", lambda: _check_derivation(progress))
     fixed_points: list[FixedPoint] = []
-    for branch in BRANCHES:
+    for branch in _RIVALS:
         at_alpha = partial(solve, model, ALPHA, branch=branch, progress=progress)
         for solution in attempt(f"{branch} branch", at_alpha):
             fixed_points.extend(solution.fixed_points)
     thresholds = {
         name: threshold
-        for name in THRESHOLDS
+        for name in CROSSINGS
         for threshold in attempt(name, partial(crossing, model, name, progress=progress))
     }
     followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
