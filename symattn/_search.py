@@ -9,11 +9,12 @@ solution of a smaller subspace, the branch is followed here from other sample co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from symattn._progress import Progress
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
@@ -33,8 +34,6 @@ _NOISE = 1e-4
 #: In units of sigma^2/lambda, the response at alpha = 0; solutions stay well below this.
 _RUNAWAY_V = 5.0
 _NO_OVERLAP = 1e-4
-
-Progress = Callable[[str], None]
 
 
 class SearchEnded(ComputationFailed):

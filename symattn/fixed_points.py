@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from symattn._checks import checked_digits
+from symattn._progress import Progress, silent
 from symattn._search import (
     UNKNOWNS,
     NewtonPoint,
-    Progress,
     SearchEnded,
     find,
     newton,
@@ -195,7 +195,7 @@ def solve(
     if branch not in (*BRANCHES, "all", "best"):
         raise InvalidInput.of("branch", branch, f"one of {', '.join(BRANCHES)}, all, best")
     digits = checked_digits(digits)
-    report = progress or _silent
+    report = progress or silent
     names = BRANCHES if branch in ("all", "best") else (branch,)
     found = []
     absent = {}
@@ -232,10 +232,6 @@ def solve(
 
 class _NotRegular(ComputationFailed):
     """Q = 0 is not a fixed point of the regular form."""
-
-
-def _silent(_: str) -> None:
-    pass
 
 
 def _checked_alpha(alpha: object) -> float:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
+from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
 from symattn.thresholds import CROSSINGS, Threshold, crossing
 
-Progress = Callable[[str], None]
 _T = TypeVar("_T")
 
 #: The branches between which the transition happens.

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any
 
 from symattn._checks import checked_digits
-from symattn._search import Progress, SearchEnded, find
+from symattn._progress import Progress, silent
+from symattn._search import SearchEnded, find
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.fixed_points import FixedPoint, solve
@@ -93,7 +94,7 @@ def crossing(
     if name not in CROSSINGS:
         raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
     digits = checked_digits(digits)
-    report = progress or (lambda _: None)
+    report = progress or silent
     low, high = _bracket(model, name, report)
     alpha = math.sqrt(low * high)
     at: dict[str, FixedPoint] = {}
