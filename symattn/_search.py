@@ -25,8 +25,10 @@ from symattn.state_evolution import Step, evolve
 #: Which of (q, m, V, theta) are unknown on each branch.
 UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]}
 
+#: Accuracy of the means while a branch is looked for, and wherever a rough value is enough.
+SEARCH_ACCURACY = 1e-3
+
 _MOST_STEPS = 15
-_ROUGH = 1e-3
 #: Overlaps below these, relative to their scale, count as zero in the search.
 _COLLAPSED_Q = 1e-5
 #: Corrections this small that do not shrink any more are quadrature noise.
@@ -194,7 +196,7 @@ def _settle(
     model: AttentionModel, alpha: float, start: Overlaps, branch: str, progress: Progress
 ) -> Overlaps:
     """Newton from `start`, and a check that it ended on the branch and is stable within it."""
-    rough = Resolution.for_accuracy(_ROUGH)
+    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
     point = newton(model, alpha, start, branch, rough, 1e-4, progress)
     overlaps = Overlaps(*map(float, np.add(point.step.overlaps, point.correction)))
     require_on_branch(point, branch)

@@ -13,6 +13,7 @@ import numpy as np
 from symattn._checks import checked_digits
 from symattn._progress import Progress, silent
 from symattn._search import (
+    SEARCH_ACCURACY,
     UNKNOWNS,
     NewtonPoint,
     SearchEnded,
@@ -38,8 +39,6 @@ BRANCHES = ("semantic", "positional", "uninformed", "zero")
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 _FINEST_ACCURACY = 1e-13
 _MOST_DIGITS = 14
-#: Accuracy at which sensitivities are taken.
-_ROUGH = 1e-3
 #: Accuracy at which replicon and jump probability are taken where the prox jumps.
 _DESCRIBED = 1e-5
 #: The two sums over the fold that are compared have kinks and agree to a percent or so.
@@ -498,7 +497,8 @@ def _description_and_errors(
         resolution = Resolution.for_accuracy(aim)
         return _description(alpha, at.V, channel_expectations(model, at, resolution, diagnose=True))
 
-    rough = diagnosed(overlaps, _ROUGH)
+    # sensitivities need no more than the search's accuracy
+    rough = diagnosed(overlaps, SEARCH_ACCURACY)
     description = _description(alpha, V, refined.fine.expectations)
     errors = refined.safety * np.abs(
         description - _description(alpha, V, refined.coarse.expectations)
@@ -515,7 +515,7 @@ def _description_and_errors(
             change = 0.02 * abs(overlaps[k])
             ahead = list(overlaps)
             ahead[k] += change if k != 3 else -change
-            there = diagnosed(Overlaps(*ahead), _ROUGH)
+            there = diagnosed(Overlaps(*ahead), SEARCH_ACCURACY)
             errors += np.abs(there - rough) / change * refined.moved[k]
     errors[0] += refined.rounding
     return description, errors

@@ -16,7 +16,7 @@ from typing import Any
 
 from symattn._checks import checked_digits
 from symattn._progress import Progress, silent
-from symattn._search import SearchEnded, find
+from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.fixed_points import FixedPoint, solve
@@ -29,7 +29,6 @@ CROSSINGS = ("alpha_c", "alpha_l")
 
 #: Where the lowest crossing is looked for, and at how many points.
 _LOW, _HIGH, _SCAN = 0.05, 5.0, 15
-_ROUGH = 1e-3
 _MOST_STEPS = 12
 
 
@@ -179,7 +178,7 @@ def _slope(model: AttentionModel, name: str, alpha: float, at: Mapping[str, Fixe
 
 def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[float, float]:
     """Two sample complexities between which the difference turns negative, from a rough scan."""
-    rough = Resolution.for_accuracy(_ROUGH)
+    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
     baseline = linear_baseline(model).test_error
     ratio = (_HIGH / _LOW) ** (1.0 / (_SCAN - 1))
     grid = [_LOW * ratio**k for k in range(_SCAN)]
@@ -197,7 +196,7 @@ def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[floa
             values[branch][alpha] = (
                 evolve(model, alpha, start, rough).train_loss
                 if name == "alpha_c"
-                else mean_test_loss(model, start, _ROUGH)[0] - baseline
+                else mean_test_loss(model, start, SEARCH_ACCURACY)[0] - baseline
             )
     common = [alpha for alpha in grid if all(alpha in found for found in values.values())]
     if not common:
