@@ -28,7 +28,7 @@ from symattn.errors import ComputationFailed, InvalidInput
 from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.state_evolution import Step

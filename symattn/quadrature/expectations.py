@@ -20,7 +20,8 @@ from symattn.errors import ComputationFailed
 from symattn.kernels.generated.numba_l2_r1_t1 import student_jet
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
+from symattn.quadrature._channel import expectations_given_targets
 from symattn.quadrature._target_rule import target_rule
 
 _PITCH = 0.1
@@ -140,7 +141,7 @@ class Expectations:
     Attributes
     ----------
     means : array, shape (17,)
-        In the order of the columns of `symattn.quadrature._channel`.
+        In the order of the columns of `symattn.quadrature._columns`.
     jump_length : float
         E_{h*} int over the jump set of N(w | h*) |jump of x*| dS.
     smooth_response, smooth_response_error : float
@@ -219,7 +220,7 @@ def channel_expectations(
             mine = points[part::workers]
             rows = np.zeros((len(mine), columns.COLUMNS))
             reports = np.zeros((len(mine), columns.REPORT_COLUMNS))
-            columns.expectations_given_targets(
+            expectations_given_targets(
                 np.ascontiguousarray(mine), parameters, (q, m, V, theta),
                 (resolution.cut_off, resolution.spacing, longest_step), table,
                 -_PITCH * (table.shape[0] // 2), _PITCH, curve_rule, segment_rule, diagnose,

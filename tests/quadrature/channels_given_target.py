@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
+from symattn.quadrature._channel import expectations_given_target
 from symattn.quadrature.expectations import Resolution, _student_table
 from tests.reference.expectations import SCALES, Parameters, integrate_plane
 
@@ -30,7 +31,7 @@ def evaluate(p, u_star, v_star, accuracy=1e-9, *, diagnose=False):
     half_size = math.ceil((mean + resolution.cut_off * s + 4.0) / PITCH)
     row = np.zeros(columns.COLUMNS)
     report = np.zeros(columns.REPORT_COLUMNS)
-    columns.expectations_given_target(
+    expectations_given_target(
         u_star,
         v_star,
         (p.sigma, p.omega, p.a11, p.a22),
