@@ -15,6 +15,7 @@ they need no derivative of the integrands, so they hold across jumps.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,6 +70,35 @@ from symattn.quadrature._columns import (
 )
 from symattn.quadrature._jump_set import MOST_NODES, MOST_TRIPLE_POINTS, find_jump_set
 from symattn.quadrature._minima import ChannelAt, slope, tilted_psi
+
+
+class Grids(NamedTuple):
+    """What the integral over w at every h* is resolved by.
+
+    Attributes
+    ----------
+    cut_off : float
+        Radius of the disc of w that is kept, in standard deviations of w.
+    spacing : float
+        Of the x grid, in units of s over the steepest slope of w.
+    longest_step : float
+        Along a jump curve.
+    table : array, shape (n, n, 12)
+        `student_jet` at the nodes origin + pitch i in u and v.
+    origin, pitch : float
+    curve_rule, segment_rule : array, shape (2, nodes)
+        Gauss-Legendre abscissae on (-1, 1) and weights: along a jump curve, and across it.
+    """
+
+    cut_off: float
+    spacing: float
+    longest_step: float
+    table: FloatArray
+    origin: float
+    pitch: float
+    curve_rule: FloatArray
+    segment_rule: FloatArray
+
 
 #: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
 _PIECE = 8.0
@@ -338,25 +368,19 @@ def expectations_given_target(
     v_star: float,
     parameters: tuple[float, float, float, float],
     overlaps: tuple[float, float, float, float],
-    resolution: tuple[float, float, float],
-    table: FloatArray,
-    origin: float,
-    pitch: float,
-    curve_rule: FloatArray,
-    segment_rule: FloatArray,
+    grids: Grids,
     diagnose: bool,
     row: FloatArray,
     report: FloatArray,
 ) -> None:
     """Fill `row` and `report` (columns as in `_columns`) for h* = (u_star, v_star).
 
-    parameters: (sigma, omega, a11, a22). overlaps: (q, m, V, theta). resolution: (cut-off radius in
-    standard deviations of w, spacing of the x grid in units of s/steepest slope of w, longest step
-    along a jump curve). table: `student_jet` on the (n x n) nodes origin + pitch i.
+    parameters: (sigma, omega, a11, a22). overlaps: (q, m, V, theta). With `diagnose`, the columns
+    that only describe the result are filled where something jumps, too.
     """
     sigma, omega, a11, a22 = parameters
     q, m, V, theta = overlaps
-    cut_off, spacing, longest_step = resolution
+    cut_off, spacing, longest_step, table, origin, pitch, curve_rule, segment_rule = grids
     t11, t22 = target(u_star, v_star, omega, a11, a22)
     if abs(t11 - t22) < _TIE and V * sigma * sigma * (t11 + t22 - 1.0) > 1.0:
         # with equal weights psi is symmetric and four minima can tie, which is no triple point;
@@ -510,12 +534,7 @@ def expectations_given_targets(
     points: FloatArray,
     parameters: tuple[float, float, float, float],
     overlaps: tuple[float, float, float, float],
-    resolution: tuple[float, float, float],
-    table: FloatArray,
-    origin: float,
-    pitch: float,
-    curve_rule: FloatArray,
-    segment_rule: FloatArray,
+    grids: Grids,
     diagnose: bool,
     rows: FloatArray,
     reports: FloatArray,
@@ -523,6 +542,5 @@ def expectations_given_targets(
     """`expectations_given_target` for every (u_star, v_star) in `points` (n x 2)."""
     for k in range(points.shape[0]):
         expectations_given_target(
-            points[k, 0], points[k, 1], parameters, overlaps, resolution, table, origin, pitch,
-            curve_rule, segment_rule, diagnose, rows[k], reports[k],
-        )  # fmt: skip
+            points[k, 0], points[k, 1], parameters, overlaps, grids, diagnose, rows[k], reports[k]
+        )

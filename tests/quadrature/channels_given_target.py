@@ -6,7 +6,7 @@ import numpy as np
 
 from symattn.quadrature import _columns as columns
 from symattn.quadrature._channel import expectations_given_target
-from symattn.quadrature.expectations import Resolution, _student_table
+from symattn.quadrature.expectations import Resolution, inner_grids
 from tests.reference.expectations import SCALES, Parameters, integrate_plane
 
 PITCH = 0.1
@@ -36,16 +36,7 @@ def evaluate(p, u_star, v_star, accuracy=1e-9, *, diagnose=False):
         v_star,
         (p.sigma, p.omega, p.a11, p.a22),
         (p.q, p.m, p.V, p.theta),
-        (
-            resolution.cut_off,
-            resolution.spacing,
-            resolution.longest_step * min(1.0, s / 0.15),
-        ),
-        _student_table(half_size),
-        -PITCH * half_size,
-        PITCH,
-        np.array(np.polynomial.legendre.leggauss(resolution.curve_nodes)),
-        np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes)),
+        inner_grids(resolution, s, half_size),
         diagnose,
         row,
         report,
