@@ -22,6 +22,7 @@ from symattn._search import (
     newton_point,
     require_on_branch,
 )
+from symattn._tables import fixed_point_lines, solution_table
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
@@ -102,6 +103,10 @@ class FixedPoint:
     certificate: Mapping[str, Any]
     eigenvalues: tuple[complex, ...]
 
+    def __str__(self) -> str:
+        """A table: every number with its error and meaning."""
+        return "\n".join([f"alpha = {self.alpha!r}", *fixed_point_lines(self)])
+
     def to_dict(self) -> dict[str, Any]:
         """The fixed point as JSON-able values; `errors` has the names of the numbers."""
         return {
@@ -131,8 +136,10 @@ class Solution:
     absent : mapping
         For each branch asked for without a fixed point here, why it is thought to have none, or
         why it was not computed.
-    linear_test_error, linear_test_error_error : float
-        Test error of the best linear positional map, and its absolute error.
+    linear_test_error : float
+        Test error of the best linear positional map.
+    errors : mapping
+        Absolute error of `linear_test_error`, by that name.
     """
 
     model: AttentionModel
@@ -140,7 +147,11 @@ class Solution:
     fixed_points: tuple[FixedPoint, ...]
     absent: Mapping[str, str]
     linear_test_error: float
-    linear_test_error_error: float
+    errors: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """Tables of the fixed points, and the reasons for those that are absent."""
+        return solution_table(self)
 
     def __getitem__(self, branch: str) -> FixedPoint:
         for point in self.fixed_points:
@@ -156,7 +167,7 @@ class Solution:
             "fixed_points": [point.to_dict() for point in self.fixed_points],
             "absent": dict(self.absent),
             "linear_test_error": self.linear_test_error,
-            "errors": {"linear_test_error": self.linear_test_error_error},
+            "errors": dict(self.errors),
         }
 
 
@@ -225,7 +236,7 @@ def solve(
         fixed_points=tuple(found),
         absent=MappingProxyType(absent),
         linear_test_error=baseline.test_error,
-        linear_test_error_error=baseline.error,
+        errors=MappingProxyType({"linear_test_error": baseline.error}),
     )
 
 

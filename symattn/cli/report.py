@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _table(report: Report, paths: tuple[Path, ...]) -> str:
-    from symattn.cli._tables import baseline_lines, fixed_point_lines, threshold_lines
+    from symattn._tables import baseline_lines, fixed_point_lines, threshold_lines
 
     lines = [str(report.model)]
     if "derivation" not in report.failures:
