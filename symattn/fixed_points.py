@@ -267,13 +267,11 @@ def _fixed_point(
         return point
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
     if digits > _MOST_DIGITS:
-        raise ComputationFailed(
-            f"{branch} branch at alpha = {alpha:.6g}: {digits} digits asked, double precision has "
-            f"about 10 where the prox jumps and {_MOST_DIGITS} elsewhere; try fewer digits"
-        )
+        _refuse_where_the_prox_jumps(model, alpha, branch, digits, overlaps)
+    # more digits than there are anywhere are tried all the same, to say how far one comes
+    tolerance = 0.02 * 10.0 ** -min(digits, _MOST_DIGITS)
     accuracy = max(10.0**-digits, _FINEST_ACCURACY)
     while True:
-        tolerance = 0.02 * 10.0**-digits
         finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
         try:
             coarse = newton(
@@ -309,6 +307,19 @@ def _fixed_point(
             )
         accuracy = max(0.03 * accuracy, _FINEST_ACCURACY)
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
+
+
+def _refuse_where_the_prox_jumps(
+    model: AttentionModel, alpha: float, branch: str, digits: int, rough: Overlaps
+) -> None:
+    """Where the prox jumps, finding out how many digits there are would take a minute."""
+    at = channel_expectations(model, rough, Resolution.for_accuracy(SEARCH_ACCURACY))
+    if at.certificate.fold > 0.0:
+        reached = ", ".join(f"{name} = {value:.3g}" for name, value in rough._asdict().items())
+        raise ComputationFailed(
+            f"{branch} branch at alpha = {alpha:.6g}: about 3 digits reached ({reached}), {digits} "
+            "asked; double precision ends at about 10 where the prox jumps; try 8 digits"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Fixed points against the independent state evolution, published figures and identities."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -194,9 +195,29 @@ def test_errors_cover_the_difference_at_random_points():
 
 
 @pytest.mark.parametrize("digits", [15, 100, 1000])
-def test_digits_beyond_double_precision_are_refused(digits):
-    with pytest.raises(ComputationFailed, match=f"{digits} digits asked"):
+def test_digits_beyond_double_precision_are_refused_and_those_that_were_reached_are_had(digits):
+    with pytest.raises(ComputationFailed, match=f"digits reached, {digits} asked") as caught:
         solve(SMOOTH, 1.5, branch="positional", digits=digits)
+    reached = int(re.search(r"try (\d+) digits", str(caught.value))[1])
+    assert reached >= 12
+    solve(SMOOTH, 1.5, branch="positional", digits=reached)
+
+
+def test_where_the_prox_jumps_digits_beyond_double_precision_are_refused_at_once(paper_point):
+    lines = []
+    with pytest.raises(ComputationFailed, match=r"3 digits reached.*20 asked.*try 8") as caught:
+        solve(
+            PAPER,
+            ALPHA,
+            branch=paper_point.branch,
+            digits=20,
+            start=paper_point,
+            progress=lines.append,
+        )
+    assert not any("certified" in line for line in lines)
+    for name, value in paper_point.overlaps._asdict().items():
+        shown = re.search(rf"\b{name} = ([^,)]+)", str(caught.value))[1]
+        assert float(shown) == pytest.approx(value, rel=0.01)
 
 
 @pytest.mark.parametrize(
