@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symattn.errors import ComputationFailed, InvalidInput, SymattnError
+from symattn.errors import ComputationFailed, InvalidInput, NotFound, SymattnError
 
 if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
@@ -26,6 +26,7 @@ __all__ = [
     "Hats",
     "InvalidInput",
     "LinearBaseline",
+    "NotFound",
     "Overlaps",
     "Solution",
     "SymattnError",

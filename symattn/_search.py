@@ -16,7 +16,7 @@ import numpy as np
 
 from symattn._progress import Progress
 from symattn._typing import FloatArray
-from symattn.errors import ComputationFailed
+from symattn.errors import ComputationFailed, NotFound
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.quadrature.expectations import Resolution
@@ -38,7 +38,7 @@ _RUNAWAY_V = 5.0
 _NO_OVERLAP = 1e-4
 
 
-class SearchEnded(ComputationFailed):
+class SearchEnded(NotFound):
     """Newton's method did not end on the branch; the message says where it went instead."""
 
 
@@ -172,7 +172,7 @@ def find(
     reasons = list(dict.fromkeys(ends))
     raise SearchEnded(
         f"no {branch} fixed point found at alpha = {alpha:.6g}: {len(ends)} searches ended "
-        f"otherwise ({'; '.join(reasons[:3])})"
+        f"otherwise ({'; '.join(reasons[:3])}); try a larger alpha or a smaller lambda"
     )
 
 

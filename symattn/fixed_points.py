@@ -25,7 +25,7 @@ from symattn._search import (
 from symattn._tables import fixed_point_lines, solution_table
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
@@ -107,6 +107,13 @@ class FixedPoint:
         """A table: every number with its error and meaning."""
         return "\n".join([f"alpha = {self.alpha!r}", *fixed_point_lines(self)])
 
+    @property
+    def stable(self) -> bool | None:
+        """Whether no eigenvalue has a real part above +1; None at Q = 0, where none are given."""
+        if not self.eigenvalues:
+            return None
+        return max(eigenvalue.real for eigenvalue in self.eigenvalues) <= 1.0
+
     def to_dict(self) -> dict[str, Any]:
         """The fixed point as JSON-able values; `errors` has the names of the numbers."""
         return {
@@ -122,6 +129,7 @@ class FixedPoint:
             "jump_flux": self.jump_flux,
             "errors": dict(self.errors),
             "certificate": dict(self.certificate),
+            "stable": self.stable,
             "eigenvalues": [[z.real, z.imag] for z in self.eigenvalues],
         }
 
@@ -197,8 +205,10 @@ def solve(
     ------
     InvalidInput
         For an argument outside its domain, or a model that is not L = 2, r = t = 1, isotropic.
+    NotFound
+        If a named branch is not found here.
     ComputationFailed
-        If a named branch does not exist here, or the digits are not reached.
+        If the digits are not reached.
     """
     model.require_solvable()
     alpha = _checked_alpha(alpha)
@@ -214,7 +224,7 @@ def solve(
         try:
             rough = start.overlaps if start is not None and start.branch == name else None
             found.append(_fixed_point(model, alpha, name, digits, rough, report))
-        except (SearchEnded, _NotRegular) as error:
+        except NotFound as error:
             if branch == name:
                 raise
             absent[name] = str(error)
@@ -240,7 +250,7 @@ def solve(
     )
 
 
-class _NotRegular(ComputationFailed):
+class _NotRegular(NotFound):
     """Q = 0 is not a fixed point of the regular form."""
 
 
@@ -270,7 +280,7 @@ def _fixed_point(
         _refuse_where_the_prox_jumps(model, alpha, branch, digits, overlaps)
     # more digits than there are anywhere are tried all the same, to say how far one comes
     tolerance = 0.02 * 10.0 ** -min(digits, _MOST_DIGITS)
-    accuracy = max(10.0**-digits, _FINEST_ACCURACY)
+    accuracy = max(0.3 * 10.0**-digits, _FINEST_ACCURACY)
     while True:
         finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
         try:
@@ -365,10 +375,10 @@ class _Refined:
         rounding = max(4e-16, certificate.normalisation)
         # kinks that the rule over h* does not know make its convergence algebraic
         safety = 2.0 if certificate.fold > 0.0 else 1.0
-        moved = np.abs(fine.correction) + np.abs(
-            safety * (fine.inverse @ np.subtract(step.image, other.image))
-        )
-        moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
+        # errors of different means may be of either sign, so they do not cancel here
+        spread = safety * np.abs(np.subtract(step.image, other.image))
+        spread += rounding * np.abs(overlaps)
+        moved = np.abs(fine.correction) + np.abs(fine.inverse) @ spread
         hats_moved = safety * np.abs(np.subtract(step.hats, other.hats))
         hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
         for zero in set(range(4)) - {*UNKNOWNS[branch]}:

@@ -18,7 +18,7 @@ from symattn._checks import checked_digits
 from symattn._progress import Progress, silent
 from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
 from symattn.quadrature.expectations import Resolution
@@ -201,8 +201,8 @@ def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[floa
     common = [alpha for alpha in grid if all(alpha in found for found in values.values())]
     if not common:
         missing = " and ".join(branch for branch, found in values.items() if not found)
-        raise ComputationFailed(
-            f"{name} does not exist: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
+        raise NotFound(
+            f"{name} was not found: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
         )
     signs = [
         values["semantic"][alpha] - (values["positional"][alpha] if name == "alpha_c" else 0.0)
@@ -211,8 +211,8 @@ def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[floa
     for k in range(1, len(common)):
         if signs[k - 1] > 0.0 >= signs[k]:
             return common[k - 1], common[k]
-    raise ComputationFailed(
-        f"{name} does not exist in [{_LOW}, {_HIGH}]: where the branches exist, between "
+    raise NotFound(
+        f"{name} was not found in [{_LOW}, {_HIGH}]: where the branches exist, between "
         f"{common[0]:.4g} and {common[-1]:.4g}, the semantic side stays "
         f"{'above' if signs[-1] > 0.0 else 'below'}"
     )
