@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
-from symattn._checks import checked_digits
+from symattn._checks import checked_digits, checked_model
+from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
@@ -89,7 +89,7 @@ def crossing(
     ComputationFailed
         If the branches do not cross, or the digits are not reached.
     """
-    model.require_solvable()
+    checked_model(model).require_solvable()
     if name not in CROSSINGS:
         raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
     digits = checked_digits(digits)
@@ -128,7 +128,7 @@ def crossing(
                     error=error,
                     digits=_digits(error / alpha),
                     method="Newton in alpha on certified fixed points",
-                    at=MappingProxyType(at),
+                    at=FrozenMapping(at),
                 )
             if abs(difference) <= 0.3 * uncertainty:
                 break
