@@ -35,7 +35,7 @@ def test_the_difference_changes_sign_within_the_error(name):
 
 
 def test_no_crossing_is_said_with_its_reason():
-    with pytest.raises(ComputationFailed, match="alpha_c does not exist: no semantic branch"):
+    with pytest.raises(ComputationFailed, match="alpha_c was not found: no semantic branch"):
         crossing(AttentionModel(omega=1.0, lam=0.1), "alpha_c")
 
 
