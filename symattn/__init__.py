@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from symattn.fixed_points import FixedPoint, Solution, solve
     from symattn.overlaps import Hats, Overlaps
     from symattn.symbolic.regenerate import derive
-    from symattn.thresholds import Threshold, crossing
+    from symattn.thresholds import Threshold, threshold
 
 __version__ = "0.1.0"
 
@@ -30,10 +30,10 @@ __all__ = [
     "Solution",
     "SymattnError",
     "Threshold",
-    "crossing",
     "derive",
     "linear_baseline",
     "solve",
+    "threshold",
 ]
 
 # Names whose modules load numerical or symbolic libraries: imported when first asked for, so that
@@ -45,10 +45,10 @@ _HOMES = {
     "Overlaps": "symattn.overlaps",
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
-    "crossing": "symattn.thresholds",
     "derive": "symattn.symbolic.regenerate",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
+    "threshold": "symattn.thresholds",
 }
 
 

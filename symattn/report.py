@@ -16,13 +16,12 @@ from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
-from symattn.thresholds import Threshold, crossing
+from symattn.thresholds import CROSSINGS, Threshold, threshold
 
 Progress = Callable[[str], None]
 _T = TypeVar("_T")
 
 BRANCHES = ("semantic", "positional")
-THRESHOLDS = ("alpha_c", "alpha_l")
 
 #: Where both branches are given with all their numbers: one of the published sample complexities.
 ALPHA = 11 / 7
@@ -117,9 +116,9 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         for solution in attempt(f"{branch} branch", at_alpha):
             fixed_points.extend(solution.fixed_points)
     thresholds = {
-        name: threshold
-        for name in THRESHOLDS
-        for threshold in attempt(name, partial(crossing, model, name, progress=progress))
+        name: found
+        for name in CROSSINGS
+        for found in attempt(name, partial(threshold, model, name, progress=progress))
     }
     followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
     return Report(

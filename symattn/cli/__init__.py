@@ -12,13 +12,13 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from symattn.cli import derive, report, solve
+from symattn.cli import derive, report, solve, threshold
 from symattn.cli._console import Console
 from symattn.cli._options import as_typed
 from symattn.cli._parser import Parser, join_negative_values
 from symattn.errors import InvalidInput, SymattnError
 
-_COMMANDS = {"solve": solve, "derive": derive, "report": report}
+_COMMANDS = {"solve": solve, "threshold": threshold, "derive": derive, "report": report}
 
 # What a shell reports of a program that these signals end: 128 + SIGINT, 128 + SIGPIPE.
 _INTERRUPTED = 130

@@ -342,7 +342,23 @@ class Arb(BackEnd):
     logistic = '''def logistic(z: arb) -> arb:
     """1/(1 + exp(-z))."""
     return 1 / (1 + arb.exp(-z))
+
+
+def power(base: arb, exponent: int) -> arb:
+    """base^exponent; the operator ** has no result for balls that hold 0."""
+    result = base
+    for _ in range(exponent - 1):
+        result = result * base
+    return result
 '''
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        base, exponent = expr.as_base_exp()
+        if not (exponent.is_Integer and exponent > 1):
+            return super()._print_Pow(expr, rational)
+        if base.is_Symbol and exponent == 2:
+            return f"({base.name} * {base.name})"
+        return f"power({self._print(base)}, {exponent})"
 
     def integer(self, value: int) -> str:
         return str(value)

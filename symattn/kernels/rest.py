@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from symattn.kernels.function import Kernel
-from symattn.symbolic import zero_point
 from symattn.symbolic import symbols as y
+from symattn.symbolic import zero_point
 from symattn.symbolic.coordinates import Coordinates
 
 REST_INTEGRANDS_DOC = """Integrands over h* at Q = 0, and their derivatives by V.

@@ -1,8 +1,8 @@
 """The branch of Q = 0 from alpha = 0 on, and where an instability begins, in double precision.
 
-At Q = 0 the equation V (lambda + sigma^2 alpha t) = sigma^2 with t = E Tr K gives alpha as a function
-of V. With alpha V p the slope of an overlap after one step of the state evolution, 1 = alpha V p is a
-root of
+At Q = 0 the equation V (lambda + sigma^2 alpha t) = sigma^2 with t = E Tr K gives alpha as a
+function of V. With alpha V p the slope of an overlap after one step of the state evolution, 1 =
+alpha V p is a root of
 
     G(V) = p (sigma^2 - lambda V) - sigma^2 t,
 
@@ -19,7 +19,7 @@ from symattn._jit import compiled
 from symattn.errors import ComputationFailed
 from symattn.kernels.generated.numba_l2_r1_t1 import rest_integrands, target
 from symattn.model import AttentionModel
-from symattn.weak_learning._grid import Grid, grid_for
+from symattn.weak_learning._grid import grid_for
 from symattn.weak_learning._regularity import ACCURACY, regular_up_to
 
 #: What `rest_integrands` returns after the determinant.
@@ -34,6 +34,8 @@ _TOWARDS = {
 _POINTS = 400
 _MOST_NODES = 3e7
 _ROUGH, _FINE = 8.0, 16.0
+#: Room for integrands that are large far out, where det(I + V H) is small.
+_EXCESS = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class _Means:
         a11, a22 = model.mixing[0][0], model.mixing[1][1]
         self._parameters = (self.sigma, model.omega, a11, a22)
         self._mirrored = a11 == a22
-        self._grid = grid_for(self.sigma, digits)
+        self._grid = grid_for(self.sigma, digits, excess=_EXCESS)
         if self._grid.nodes > _MOST_NODES:
             raise ComputationFailed(
                 f"sigma = {self.sigma:g} needs {self._grid.nodes:.1e} nodes of h*, more than "
@@ -69,9 +71,7 @@ class _Means:
             )
 
     def __call__(self, V: float) -> tuple[float, ...]:
-        return _sums(
-            self._grid.step_u, self._grid.radius, self._mirrored, self._parameters, V
-        )
+        return _sums(self._grid.step_u, self._grid.radius, self._mirrored, self._parameters, V)
 
     def trace(self, V: float) -> float:
         return self(V)[0]
@@ -120,8 +120,8 @@ def find_start(model: AttentionModel, name: str) -> Start:
     rises = means.trace(min(ridge, limit)) < 0.0 and math.isfinite(limit)
     if rises and ridge >= limit:
         raise ComputationFailed(
-            f"{name} does not exist: from V = {limit:.6g} on another minimum of the energy at w = 0 "
-            f"lies lower than x = 0 for some h*, and V = sigma^2/lambda = {ridge:.6g} at alpha = 0 "
+            f"{name} does not exist: from V = {limit:.6g} on another minimum of the energy at w = "
+            f"0 lies lower than x = 0 for some h*, and V = sigma^2/lambda = {ridge:.6g} at alpha = 0 "
             "and rises, so Q = 0 is nowhere a regular fixed point; try a larger lambda"
         )
     if rises:
@@ -148,8 +148,9 @@ def find_start(model: AttentionModel, name: str) -> Start:
             # the instability may still begin between the last place and the fold
             if passed(fold):
                 return _refined(model, name, previous, fold, rises)
+            end = 1.0 / (fold * means(fold)[3])
             raise ComputationFailed(
-                f"{name} does not exist: Q = 0 ends at weak_bulk = {1.0 / (fold * means(fold)[3]):.6g}"
+                f"{name} does not exist: Q = 0 ends at weak_bulk = {end:.6g}"
                 f" and is not unstable towards {_TOWARDS[name]} before"
             )
         previous = place
@@ -164,8 +165,8 @@ def _why_not(name: str, means: _Means, limit: float, rises: bool) -> str:
         )
     alpha = (means.sigma**2 / limit - means.lam) / (means.sigma**2 * means.trace(limit))
     return (
-        f"beyond alpha = {alpha:.6g}, where V = {limit:.6g}, another minimum of the energy at w = 0 "
-        "lies lower than x = 0 for some h*, so Q = 0 is no regular fixed point, and it is not "
+        f"beyond alpha = {alpha:.6g}, where V = {limit:.6g}, another minimum of the energy at w = "
+        "0 lies lower than x = 0 for some h*, so Q = 0 is no regular fixed point, and it is not "
         f"unstable towards {_TOWARDS[name]} before; try a larger lambda"
     )
 

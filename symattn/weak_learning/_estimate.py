@@ -15,8 +15,9 @@ from mpmath import mp, mpf
 from symattn.errors import ComputationFailed
 from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, target
 from symattn.model import AttentionModel
+from symattn.weak_learning._bounds import integrand_bounds, least_determinant
 from symattn.weak_learning._branch import Start
-from symattn.weak_learning._grid import Grid, grid_for
+from symattn.weak_learning._grid import Grid, grid_for, left_out
 
 #: More nodes than that take longer than about ten minutes.
 _MOST_NODES = 2e7
@@ -28,12 +29,14 @@ _ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """V and alpha at an instability, with absolute errors, as mpmath's numbers."""
+    """V, alpha and the replicon at an instability, with absolute errors, as mpmath's numbers."""
 
     V: Any
     alpha: Any
+    replicon: Any
     V_error: Any
     alpha_error: Any
+    replicon_error: Any
     nodes: int
 
 
@@ -56,14 +59,16 @@ def estimate(
     aims = [digits + 2.0]
     while aims[0] > 2.0 * _DOUBLE:
         aims.insert(0, 0.5 * aims[0] + 2.0)
-    _require_feasible(model, name, digits, grid_for(model.require_solvable(), aims[-1]))
+    grid = grid_for(model.require_solvable(), aims[-1])
+    _require_feasible(model, name, digits, grid)
     V: Any = mpf(start.V)
     *halves, last = aims
     for aim in halves:
         V = _step_to(model, name, column, V, aim, 1.0, report).V
     finer = 1.0
     for _ in range(_ATTEMPTS):
-        _require_feasible(model, name, digits, grid_for(model.require_solvable(), last, finer))
+        grid = grid_for(model.require_solvable(), last, finer=finer)
+        _require_feasible(model, name, digits, grid)
         found = _step_to(model, name, column, V, last, finer, report)
         reached = float(-mp.log10(found.alpha_error / found.alpha))
         if reached >= last:
@@ -86,9 +91,11 @@ def _step_to(
     finer: float,
     report: Callable[[str], None],
 ) -> Estimate:
-    grid = grid_for(model.require_solvable(), aim, finer)
+    bounds = _bounds(model, V)
+    excess = float(mp.log10(max(bounds) / min(bounds))) + 2.0
+    grid = grid_for(model.require_solvable(), aim, finer=finer, excess=excess)
     report(f"{name}: {aim:.0f} digits, about {grid.nodes:.1e} nodes of h*")
-    return _step(model, column, V, grid, int(aim) + _GUARD)
+    return _step(model, column, V, grid, int(aim) + _GUARD, bounds)
 
 
 def _require_feasible(model: AttentionModel, name: str, digits: int, grid: Grid) -> None:
@@ -107,27 +114,49 @@ def _require_feasible(model: AttentionModel, name: str, digits: int, grid: Grid)
         )
 
 
-def _step(model: AttentionModel, column: int, V: Any, grid: Grid, working: int) -> Estimate:
+def _step(
+    model: AttentionModel, column: int, V: Any, grid: Grid, working: int, bounds: list[Any]
+) -> Estimate:
     """One step of Newton's method from V, on the grid and on every second node of it."""
     with mp.workdps(working):
         fine, coarse, nodes = _sums(model, V, grid)
         sigma2, lam = _number(model.exact("sigma")) ** 2, _number(model.exact("lam"))
-        (moved, alpha), (other, other_alpha) = (
+        (moved, alpha, replicon), (other, other_alpha, other_replicon) = (
             _newton(means, column, V, sigma2, lam) for means in (fine, coarse)
         )
+        # the nodes left out, in G and in p
+        rest, t_V = sigma2 - lam * V, fine[4]
+        rate = fine[4 + column] * rest - lam * fine[column] - sigma2 * t_V
+        beyond = left_out(grid.radius)
+        in_V = beyond * abs((bounds[column] * abs(rest) + sigma2 * bounds[0]) / rate)
+        in_alpha = in_V * abs(1 / V + fine[4 + column] / fine[column])
+        in_alpha += beyond * bounds[column] / abs(fine[column])
         # what is left after a step is of second order
         left = 100 * (moved / V) ** 2 + mpf(10) ** (3 - working)
         return Estimate(
             V=V + moved,
             alpha=alpha,
-            V_error=2 * abs(moved - other) + left * V,
-            alpha_error=2 * abs(alpha - other_alpha) + left * alpha,
+            replicon=replicon,
+            V_error=2 * abs(moved - other) + in_V + left * V,
+            alpha_error=2 * abs(alpha - other_alpha) + (in_alpha + left) * alpha,
+            # with what the other errors leave of it
+            replicon_error=2 * abs(replicon - other_replicon)
+            + (1 - replicon) * (10 * (in_alpha + left) + beyond * bounds[3] / fine[3]),
             nodes=nodes,
         )
 
 
-def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tuple[Any, Any]:
-    """The step to the root of G, and alpha there to first order in the step."""
+def _bounds(model: AttentionModel, V: Any) -> list[Any]:
+    sigma, omega = _number(model.exact("sigma")), _number(model.exact("omega"))
+    (a11, _), (_, a22) = (map(_number, row) for row in model.exact("mixing"))
+    least = least_determinant(V * sigma**2, omega, a11, a22)
+    if least <= 0:
+        raise ComputationFailed("det(I + V H) is not positive for all h*")
+    return integrand_bounds(V, sigma, omega, a11, a22, least)
+
+
+def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tuple[Any, Any, Any]:
+    """The step to the root of G, and alpha and the replicon there to first order in the step."""
     t, p, t_V, p_V = means[0], means[column], means[4], means[4 + column]
     rest = sigma2 - lam * V
     rate = p_V * rest - lam * p - sigma2 * t_V
@@ -136,7 +165,10 @@ def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tup
             "the slope of the overlap vanishes identically: nothing drives it away from Q = 0"
         )
     step = -(p * rest - sigma2 * t) / rate
-    return step, (1 - step * (1 / V + p_V / p)) / (V * p)
+    alpha = (1 - step * (1 / V + p_V / p)) / (V * p)
+    bulk = means[3] + means[7] * step
+    replicon = mpf(0) if column == 3 else 1 - alpha * (V + step) * bulk
+    return step, alpha, replicon
 
 
 def _sums(model: AttentionModel, V: Any, grid: Grid) -> tuple[list[Any], list[Any], int]:

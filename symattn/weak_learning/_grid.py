@@ -1,17 +1,20 @@
 """The trapezoidal rule over h* = sigma z: its step and its extent.
 
 The integrands at Q = 0 are analytic in z while |Im| of the logits sigma^2 z_u (z_u +- z_v) stays
-below pi/2, as `_proof` shows; that leaves a strip around the real plane whose width falls like 1/|z|,
-while the weight falls like exp(-|z|^2/2). A step h then leaves an error of about the largest of
-exp(-r^2/2 - c/(r h)) over r, which is exp(-3 r^2/2) at r^3 = c/h.
+below pi/2, as `_proof` shows; that leaves a strip around the real plane whose width falls like
+1/|z|, while the weight falls like exp(-|z|^2/2). A step h then leaves an error of about the
+largest of exp(-r^2/2 - c/(r h)) over r, which is exp(-3 r^2/2) at r^3 = c/h.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
-#: c is this over sigma^2. Poles with |Im| = pi alone would make it 2 pi^2; those of 1/det are nearer.
+from mpmath import mp, mpf
+
+#: c sigma^2. Poles with |Im| = pi alone would make it 2 pi^2; those of 1/det are nearer.
 _POLE = 1.7 * math.pi**2
 
 
@@ -50,23 +53,28 @@ class Grid:
         return 1 if i == j == 0 else 2
 
 
-def grid_for(sigma: float, digits: float, finer: float = 1.0) -> Grid:
+def grid_for(sigma: float, digits: float, *, finer: float = 1.0, excess: float = 0.0) -> Grid:
     """A square grid whose sums over every second node (i + j even) aim at so many digits.
 
-    finer > 1 divides the step.
+    finer > 1 divides the step. excess: by how many digits integrands can exceed their means.
     """
     exponent = digits * math.log(10.0)
     pole = _POLE / sigma**2 / (exponent / 1.5) ** 1.5
     gauss = math.sqrt(2.0 * math.pi**2 / exponent)
     # every second node of the square grid: its own step is sqrt(2) times that of the grid
     step = _binary(min(pole, gauss) / math.sqrt(2.0) / finer)
-    return Grid(step, step, radius_for(digits))
+    return Grid(step, step, radius_for(digits + excess))
 
 
 def radius_for(digits: float) -> float:
     """Where the weight times the square of z has fallen by so many digits."""
     exponent = (digits + 1.0) * math.log(10.0)
     return math.sqrt(2.0 * (exponent + math.log(1.0 + 2.0 * exponent)))
+
+
+def left_out(radius: float) -> Any:
+    """Mean of 1 + |z|^2 over the nodes beyond the radius: exp(-R^2/2) (3 + R^2) and some more."""
+    return 2 * mp.exp(-(mpf(radius) ** 2) / 2) * (3 + mpf(radius) ** 2)
 
 
 def _binary(step: float) -> float:

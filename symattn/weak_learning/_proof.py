@@ -1,20 +1,20 @@
 """A proof, by ball arithmetic, that an instability lies where the estimate says.
 
-Let z = h*/sigma. The integrands are rational in the weights logistic(sigma^2 z_u (z_u +- z_v)). While
-the imaginary parts of the logits stay within pi/2 the weights lie in the disc |S - 1/2| <= 1/2. So
-|tau| and |delta| are bounded there, and Re det(I + V H) >= D, its least value at the corners of the
-triangle of targets: tau and delta are linear in the weights, Re(delta^2) <= (Re delta)^2, and V sigma^2
-tau + (V sigma^2 delta)^2/4 is convex in their real parts. With D > 0 the integrands are analytic there
-and bounded by B (1 + |z|^2).
+Let z = h*/sigma. The integrands are rational in the weights logistic(sigma^2 z_u (z_u +- z_v)).
+While the imaginary parts of the logits stay within pi/2 the weights lie in the disc |S - 1/2| <=
+1/2. So |tau| and |delta| are bounded there, and Re det(I + V H) >= D, its least value at the
+corners of the triangle of targets: tau and delta are linear in the weights, Re(delta^2) <= (Re
+delta)^2, and V sigma^2 tau + (V sigma^2 delta)^2/4 is convex in their real parts. With D > 0 the
+integrands are analytic there and bounded by B (1 + |z|^2).
 
-For fixed z_v the contour Im z_u = c/(2 |Re z_u| + |z_v| + kappa) stays inside, c = pi/(2 sigma^2); for
-fixed z_u so does Im z_v = c/(|z_u| + kappa). Cauchy's theorem then bounds the error of the trapezoidal
-rule, in z_v and z_u one after the other, by integrals of B (1 + |z|^2) exp(-|z|^2/2) over
-exp(2 pi Im/h) - 1. The nodes left out are bounded by the same Gaussian.
+For fixed z_v the contour Im z_u = c/(2 |Re z_u| + |z_v| + kappa) stays inside, c = pi/(2 sigma^2);
+for fixed z_u so does Im z_v = c/(|z_u| + kappa). Cauchy's theorem then bounds the error of the
+trapezoidal rule, in z_v and z_u one after the other, by integrals of B (1 + |z|^2) exp(-|z|^2/2)
+over exp(2 pi Im/h) - 1. The nodes left out are bounded by the same Gaussian.
 
 What is proved: that G has a root in the interval, and none before it on the branch from alpha = 0;
-that Q = 0 is a regular fixed point there (the energy at w = 0 is positive away from x = 0 at the three
-corners, hence for every h*); and that V is the lower of the two roots of its equation.
+that Q = 0 is a regular fixed point there (the energy at w = 0 is positive away from x = 0 at the
+three corners, hence for every h*); and that V is the lower of the two roots of its equation.
 """
 
 from __future__ import annotations
@@ -23,12 +23,16 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache, reduce
 from typing import Any
 
 from flint import arb, ctx, fmpq
+from mpmath import mp, mpf
 
 from symattn.kernels.generated.arb_l2_r1_t1 import channel, rest_integrands, target
 from symattn.model import AttentionModel
+from symattn.weak_learning._bounds import corner_targets, integrand_bounds, least_determinant
 from symattn.weak_learning._grid import Grid
 
 #: Part of the Gaussian that is kept to sum what the rest has bounded.
@@ -38,9 +42,9 @@ _CELL = fmpq(1, 16)
 _FAR = 60
 
 #: Relative half width of the interval on which G is shown to be monotonic, and digits there.
-_WIDE, _ROUGH = (1e-3, 1e-4, 1e-5), 8
+_WIDE, _FIRST, _ROUGH = (1e-3, 1e-4, 1e-5), 10, 5
 _MOST_PIECES = 4000
-_MOST_NODES = 4e6
+_MOST_NODES = 1e7
 
 
 class NotProved(Exception):
@@ -51,6 +55,7 @@ class NotProved(Exception):
 class Problem:
     """The model's exact numbers as balls at the working precision, and the instability's column."""
 
+    exact_sigma: Fraction
     sigma: Any
     lam: Any
     omega: Any
@@ -63,15 +68,10 @@ class Problem:
     def of(cls, model: AttentionModel, column: int) -> Problem:
         (a11, _), (_, a22) = model.exact("mixing")
         numbers = (_ball(model.exact(name)) for name in ("sigma", "lam", "omega"))
-        return cls(*numbers, _ball(a11), _ball(a22), a11 == a22, column)
-
-    def corners(self) -> list[tuple[Any, Any]]:
-        """(T_11, T_22) at the corners of the triangle of targets."""
-        semantic = 1 - self.omega
-        return [
-            (semantic * s11 + self.omega * self.a11, semantic * s22 + self.omega * self.a22)
-            for s11, s22 in ((1, 1), (1, 0), (0, 1))
-        ]
+        sigma, lam, omega = numbers
+        return cls(
+            model.exact("sigma"), sigma, lam, omega, _ball(a11), _ball(a22), a11 == a22, column
+        )
 
 
 def prove(
@@ -89,7 +89,7 @@ def prove(
     NotProved
         If any part of the proof fails, or the balls stay wider than `digits` digits.
     """
-    with _precision(60 + 10 * _ROUGH):
+    with _precision(96):
         report("proving that the root is the first, at a regular fixed point")
         monotone = _first_root(Problem.of(model, column), _from_mpf(V), rises)
     for margin in (3, 6):
@@ -112,7 +112,7 @@ class _Monotone:
 
 
 def _first_root(problem: Problem, V: Any, rises: bool) -> _Monotone:
-    ridge = problem.sigma**2 / problem.lam
+    ridge = problem.sigma * problem.sigma / problem.lam
     monotone = _wide_root(problem, V)
     around = monotone.interval
     highest = around if rises else ridge
@@ -134,12 +134,12 @@ def _first_root(problem: Problem, V: Any, rises: bool) -> _Monotone:
 
 def _wide_root(problem: Problem, V: Any) -> _Monotone:
     middle = V.mid()
-    at_middle = _condition(problem, middle, _means(problem, middle, 2 * _ROUGH))
+    at_middle = _condition(problem, middle, _means(problem, middle, _FIRST))
     for width in _WIDE:
         around = arb(middle, middle * width)
         means = _means(problem, around, _ROUGH)
         rate = _rate(problem, around, means)
-        if 0 in rate:
+        if rate.contains(0):
             continue
         root = middle - at_middle / rate
         if around.contains_interior(root):
@@ -164,15 +164,15 @@ def _enclosed(
 
 def _condition(problem: Problem, V: Any, means: list[Any]) -> Any:
     """G."""
-    rest = problem.sigma**2 - problem.lam * V
-    return means[problem.column] * rest - problem.sigma**2 * means[0]
+    rest = problem.sigma * problem.sigma - problem.lam * V
+    return means[problem.column] * rest - problem.sigma * problem.sigma * means[0]
 
 
 def _rate(problem: Problem, V: Any, means: list[Any]) -> Any:
     """dG/dV."""
-    rest = problem.sigma**2 - problem.lam * V
+    rest = problem.sigma * problem.sigma - problem.lam * V
     p, p_by_V = means[problem.column], means[4 + problem.column]
-    return p_by_V * rest - problem.lam * p - problem.sigma**2 * means[4]
+    return p_by_V * rest - problem.lam * p - problem.sigma * problem.sigma * means[4]
 
 
 def _prove_no_root(problem: Problem, whole: Any) -> None:
@@ -183,17 +183,17 @@ def _prove_no_root(problem: Problem, whole: Any) -> None:
             return
         piece = pending.pop()
         middle = piece.mid()
-        rate = _rate(problem, piece, _means(problem, piece, _ROUGH, checked=False))
+        rate = _rate(problem, piece, _means(problem, piece, _ROUGH))
         value = _condition(problem, middle, _means(problem, middle, _ROUGH))
-        if 0 in value + rate * (piece - middle) or not rate.is_finite():
+        if not rate.is_finite() or (value + rate * (piece - middle)).contains(0):
             pending += [_hull(piece.lower(), middle), _hull(middle, piece.upper())]
     raise NotProved("G is not shown to be without an earlier root")
 
 
 def _prove_regular(problem: Problem, V: Any) -> None:
     """That x = 0 alone minimises the energy at w = 0 for this V, and so for smaller ones."""
-    nu = V * problem.sigma**2
-    for t11, t22 in problem.corners():
+    nu = V * problem.sigma * problem.sigma
+    for t11, t22 in corner_targets(problem.omega, problem.a11, problem.a22):
         _prove_minimum(t11, t22, nu)
 
 
@@ -204,7 +204,7 @@ def _prove_minimum(t11: Any, t22: Any, nu: Any) -> None:
     for _ in range(30):
         box = arb(0, half)
         _, _, _, l_uu, l_uv, l_vv = channel(box, box, t11, t22, arb(1))
-        if l_vv + 1 / nu > 0 and (l_uu + 1 / nu) * (l_vv + 1 / nu) - l_uv**2 > 0:
+        if l_vv + 1 / nu > 0 and (l_uu + 1 / nu) * (l_vv + 1 / nu) - l_uv * l_uv > 0:
             break
         half = half / 2
     else:
@@ -218,14 +218,14 @@ def _prove_minimum(t11: Any, t22: Any, nu: Any) -> None:
         u, v = pending.pop()
         if abs(u) < half and abs(v) < half:
             continue
-        if (u**2 + v**2) / (2 * nu) > at_rest:
+        if (u * u + v * v) / (2 * nu) > at_rest:
             continue
         loss, l_u, l_v, *_ = channel(u, v, t11, t22, arb(1))
         middle = channel(u.mid(), v.mid(), t11, t22, arb(1))[0]
         central = middle + l_u * (u - u.mid()) + l_v * (v - v.mid())
-        if (u**2 + v**2) / (2 * nu) + loss > at_rest:
+        if (u * u + v * v) / (2 * nu) + loss > at_rest:
             continue
-        if (u**2 + v**2) / (2 * nu) + central > at_rest:
+        if (u * u + v * v) / (2 * nu) + central > at_rest:
             continue
         for part in (_hull(u.lower(), u.mid()), _hull(u.mid(), u.upper())):
             pending += [
@@ -240,14 +240,12 @@ def _means(
     V: Any,
     digits: int,
     report: Callable[[str], None] = lambda _: None,
-    *,
-    checked: bool = True,
 ) -> list[Any]:
     """Balls that hold the means over h* of what `rest_integrands` returns after det."""
     bounds = _bounds(problem, V)
-    # relative to the bounds, which may be far above the means
-    excess = math.log10(max(2.0, _float(bounds[0] / _scale(problem, V)))) if checked else 1.0
-    grid, error = _rule(problem.sigma, digits + 1 + math.ceil(excess))
+    # the bounds may be far above the means, which are of the order of sigma^2 times weights
+    excess = math.log10(max(10.0, _float(10 * bounds[0] / (problem.sigma * problem.sigma))))
+    grid, error = _rule(problem.exact_sigma, digits + 1 + min(math.ceil(excess), 6))
     report(f"enclosing {digits} digits, about {grid.nodes:.1e} nodes of h*")
     sums = _sums(problem, V, grid)
     return [
@@ -255,40 +253,20 @@ def _means(
     ]
 
 
-def _scale(problem: Problem, V: Any) -> Any:
-    """What means of K are of the order of, roughly: K of a target half way to the corners."""
-    return problem.sigma**2 / 10
-
-
 def _bounds(problem: Problem, V: Any) -> list[Any]:
     """B, for |integrand| <= B (1 + |z|^2), in the order of `_sums`."""
-    nu = V * problem.sigma**2
-    least = None
-    for t11, t22 in problem.corners():
-        tau, delta = t11 + t22 - 1, t11 - t22
-        det = 1 - nu * tau - (nu * delta) ** 2 / 4
-        least = det if least is None else least.min(det)
+    target_law = (problem.omega, problem.a11, problem.a22)
+    nu = V * problem.sigma * problem.sigma
+    least = least_determinant(nu, *target_law, lowest=lambda dets: reduce(arb.min, dets))
     if not least > 0:
         raise NotProved("det(I + V H) is not shown to be positive")
-    semantic = 1 - problem.omega
-    tau = semantic + problem.omega * abs(problem.a11 + problem.a22 - 1)
-    delta = semantic + problem.omega * abs(problem.a11 - problem.a22)
-    # the sum of the absolute values of the entries of K
-    k = problem.sigma**2 * (tau + delta + nu * delta**2 / 2) / least
-    return [
-        k,
-        2 * k / problem.sigma**2,
-        k,
-        V * k**2,
-        k**2,
-        2 * k**2 / problem.sigma**2,
-        k**2,
-        k**2 + 2 * V * k**3,
-    ]
+    return integrand_bounds(V, problem.sigma, *target_law, least)
 
 
-def _rule(sigma: Any, digits: int) -> tuple[Grid, Any]:
+@lru_cache(maxsize=64)
+def _rule(exact_sigma: Fraction, digits: int) -> tuple[Grid, Any]:
     """A grid, and a bound on its error over B, that is below 10^-digits."""
+    sigma = _ball(exact_sigma)
     goal = arb(10) ** -digits / 3
     step_u, bound_u = _step(sigma, goal, of_u=True)
     step_v, bound_v = _step(sigma, goal, of_u=False)
@@ -338,12 +316,12 @@ def _discretisation(sigma: Any, step: float, height: float, of_u: bool) -> Any:
         for k in range(_FAR * _CELL.q):
             near, far = cell * k, cell * (k + 1)
             lift = 2 * arb.pi() * c / ((slope * far + kappa) * arb(step))
-            value = (-kept * near**2 / 2).exp() * (top + far**2) / lift.expm1()
+            value = (-kept * near * near / 2).exp() * (top + far * far) / lift.expm1()
             largest = largest.max(value)
             if k > 160 and value * 10**30 < largest:
                 break
         # beyond, by 1/(exp(x) - 1) <= 1/x, and decreasing
-        rest = (-kept * far**2 / 2).exp() * (top + far**2) * (slope * far + kappa)
+        rest = (-kept * far * far / 2).exp() * (top + far * far) * (slope * far + kappa)
         largest = largest.max(rest * arb(step) / (2 * arb.pi() * c))
         spread = (2 * arb.pi() / _KEPT).sqrt()
         factor = (arb(height) ** 2 / 2).exp() / arb.pi()
@@ -362,7 +340,7 @@ def _sums(problem: Problem, V: Any, grid: Grid) -> list[Any]:
     totals = [arb(0)] * 8
     rows = grid.rows(problem.mirrored)
     most = max(columns.stop for _, columns in rows)
-    decay = [(-((step_v * j) ** 2) / 2).exp() for j in range(most + 1)]
+    decay = [_gaussian(step_v * j) for j in range(most + 1)]
     axis = [sigma * step_v * j for j in range(most + 1)]
     for i, columns in rows:
         u = sigma * step_u * i
@@ -373,10 +351,14 @@ def _sums(problem: Problem, V: Any, grid: Grid) -> list[Any]:
             _, *values = rest_integrands(t11, t22, u, v, sigma, V)
             weight = decay[abs(j)] * grid.multiplicity(i, j, problem.mirrored)
             line = [total + weight * value for total, value in zip(line, values, strict=True)]
-        outer = (-((step_u * i) ** 2) / 2).exp()
+        outer = _gaussian(step_u * i)
         totals = [total + outer * part for total, part in zip(totals, line, strict=True)]
     area = step_u * step_v / (2 * arb.pi())
     return [area * total for total in totals]
+
+
+def _gaussian(z: Any) -> Any:
+    return (-z * z / 2).exp()
 
 
 @contextmanager
@@ -397,6 +379,15 @@ def _from_mpf(value: Any) -> Any:
     sign, mantissa, exponent, _ = value._mpf_
     number = arb(int(mantissa)) * arb(2) ** int(exponent)
     return -number if sign else number
+
+
+def distance(ball: Any, value: Any) -> Any:
+    """How far any point of the ball can be from mpmath's number, as mpmath's number."""
+    with _precision(mp.prec + 64):
+        farthest = abs(ball - _from_mpf(value)).upper()
+        mantissa, exponent = farthest.mid().man_exp()
+        # a little more than what mpmath rounds off
+        return mp.ldexp(mpf(int(mantissa)), int(exponent)) * (1 + mp.ldexp(1, 4 - mp.prec))
 
 
 def _hull(low: Any, high: Any) -> Any:

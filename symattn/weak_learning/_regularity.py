@@ -1,9 +1,9 @@
 """Where the prox at Q = 0 is regular: x = 0 minimises the energy at w = 0 for every h*.
 
-The energy |x|^2/(2 V) + loss(x) - loss(0) is linear in the target T, and the closure of all T[h*] is
-a triangle: softmax(h* h*^T) has S_11 + S_22 >= 1, and its corners (1, 1), (1, 0) and (0, 1) are
-reached as |h*| grows. So x = 0 is a minimiser for every h* when it is one at the three corners, and
-as the energy falls with V, it is one up to some V and not beyond.
+The energy |x|^2/(2 V) + loss(x) - loss(0) is linear in the target T, and the closure of all T[h*]
+is a triangle: softmax(h* h*^T) has S_11 + S_22 >= 1, and its corners (1, 1), (1, 0) and (0, 1) are
+reached as |h*| grows. So x = 0 is a minimiser for every h* when it is one at the three corners,
+and as the energy falls with V, it is one up to some V and not beyond.
 """
 
 from __future__ import annotations
@@ -13,20 +13,13 @@ import math
 from symattn._jit import compiled
 from symattn.kernels.generated.numba_l2_r1_t1 import channel
 from symattn.model import AttentionModel
+from symattn.weak_learning._bounds import corner_targets
 
 _RADII, _ANGLES = 300, 240
 _SMALLEST = 1e-3
 
 #: Relative accuracy with which the end of regularity is known.
 ACCURACY = 1e-9
-
-
-def corner_targets(omega: float, a11: float, a22: float) -> list[tuple[float, float]]:
-    """(T_11, T_22) at the corners of the triangle of targets."""
-    return [
-        ((1.0 - omega) * s11 + omega * a11, (1.0 - omega) * s22 + omega * a22)
-        for s11, s22 in ((1.0, 1.0), (1.0, 0.0), (0.0, 1.0))
-    ]
 
 
 def regular_up_to(model: AttentionModel) -> float:

@@ -9,6 +9,14 @@ def logistic(z: arb) -> arb:
     return 1 / (1 + arb.exp(-z))
 
 
+def power(base: arb, exponent: int) -> arb:
+    """base^exponent; the operator ** has no result for balls that hold 0."""
+    result = base
+    for _ in range(exponent - 1):
+        result = result * base
+    return result
+
+
 def target(u_star: arb, v_star: arb, omega: arb, a11: arb, a22: arb) -> tuple[arb, arb]:
     """Diagonal of the target T[h*] = (1 - omega) softmax(h* h*^T) + omega A.
 
@@ -36,14 +44,14 @@ def student_jet(u: arb, v: arb) -> tuple[arb, ...]:
     c0 = 2 * u + v
     s11_u = c0 * slope11
     s11_v = slope11 * u
-    s11_uu = bend11 * c0**2 + 2 * slope11
+    s11_uu = bend11 * (c0 * c0) + 2 * slope11
     s11_uv = bend11 * c0 * u + slope11
-    c1 = u**2
+    c1 = (u * u)
     s11_vv = bend11 * c1
     c2 = 2 * u - v
     s22_u = c2 * slope22
     s22_v = -slope22 * u
-    s22_uu = bend22 * c2**2 + 2 * slope22
+    s22_uu = bend22 * (c2 * c2) + 2 * slope22
     s22_uv = -bend22 * c2 * u - slope22
     s22_vv = bend22 * c1
     return s11, s11_u, s11_v, s11_uu, s11_uv, s11_vv, s22, s22_u, s22_v, s22_uu, s22_uv, s22_vv
@@ -73,13 +81,13 @@ def loss_jet(
     """
     r11 = s11 - t11
     r22 = s22 - t22
-    c0 = sigma**2
-    loss = c0 * (r11**2 + r22**2)
+    c0 = (sigma * sigma)
+    loss = c0 * ((r11 * r11) + (r22 * r22))
     l_u = 2 * c0 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c0 * (r11 * s11_v + r22 * s22_v)
-    l_uu = 2 * c0 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
+    l_uu = 2 * c0 * (r11 * s11_uu + r22 * s22_uu + (s11_u * s11_u) + (s22_u * s22_u))
     l_uv = 2 * c0 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
-    l_vv = 2 * c0 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
+    l_vv = 2 * c0 * (r11 * s11_vv + r22 * s22_vv + (s11_v * s11_v) + (s22_v * s22_v))
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 
@@ -97,25 +105,25 @@ def channel(u: arb, v: arb, t11: arb, t22: arb, sigma: arb) -> tuple[arb, arb, a
     c0 = 2 * u + v
     s11_u = c0 * slope11
     s11_v = slope11 * u
-    s11_uu = bend11 * c0**2 + 2 * slope11
+    s11_uu = bend11 * (c0 * c0) + 2 * slope11
     s11_uv = bend11 * c0 * u + slope11
-    c1 = u**2
+    c1 = (u * u)
     s11_vv = bend11 * c1
     c2 = 2 * u - v
     s22_u = c2 * slope22
     s22_v = -slope22 * u
-    s22_uu = bend22 * c2**2 + 2 * slope22
+    s22_uu = bend22 * (c2 * c2) + 2 * slope22
     s22_uv = -bend22 * c2 * u - slope22
     s22_vv = bend22 * c1
     r11 = s11 - t11
     r22 = s22 - t22
-    c3 = sigma**2
-    loss = c3 * (r11**2 + r22**2)
+    c3 = (sigma * sigma)
+    loss = c3 * ((r11 * r11) + (r22 * r22))
     l_u = 2 * c3 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c3 * (r11 * s11_v + r22 * s22_v)
-    l_uu = 2 * c3 * (r11 * s11_uu + r22 * s22_uu + s11_u**2 + s22_u**2)
+    l_uu = 2 * c3 * (r11 * s11_uu + r22 * s22_uu + (s11_u * s11_u) + (s22_u * s22_u))
     l_uv = 2 * c3 * (r11 * s11_uv + r22 * s22_uv + s11_u * s11_v + s22_u * s22_v)
-    l_vv = 2 * c3 * (r11 * s11_vv + r22 * s22_vv + s11_v**2 + s22_v**2)
+    l_vv = 2 * c3 * (r11 * s11_vv + r22 * s22_vv + (s11_v * s11_v) + (s22_v * s22_v))
     return loss, l_u, l_v, l_uu, l_uv, l_vv
 
 
@@ -128,7 +136,7 @@ def inverse_prox(
     """
     a = V * l_u + u
     b = V * l_v + v
-    det = (V * l_uu + 1) * (V * l_vv + 1) - V**2 * l_uv**2
+    det = (V * l_uu + 1) * (V * l_vv + 1) - (V * V) * (l_uv * l_uv)
     return a, b, det
 
 
@@ -137,7 +145,7 @@ def energy(u: arb, v: arb, a: arb, b: arb, loss: arb, V: arb) -> arb:
 
     u, v: rotated components of x; a, b: those of w; loss: the loss at x.
     """
-    return loss + ((u - a) ** 2 + (v - b) ** 2) / (2 * V)
+    return loss + (power(u - a, 2) + power(v - b, 2)) / (2 * V)
 
 
 def hat_integrands(
@@ -149,9 +157,9 @@ def hat_integrands(
     standard deviation per component, s^2 = q - theta^2/rho. By Stein's lemma the mean of the third
     integrand is E[div_w g].
     """
-    e_g2 = g_u**2 + g_v**2
+    e_g2 = (g_u * g_u) + (g_v * g_v)
     e_gm = arb.sqrt(arb(2)) * g_u
-    e_div = (g_u * (a - a_mean) + g_v * (b - b_mean)) / s**2
+    e_div = (g_u * (a - a_mean) + g_v * (b - b_mean)) / (s * s)
     e_gh = g_u * u_star + g_v * v_star
     return e_g2, e_gm, e_div, e_gh
 
@@ -161,7 +169,7 @@ def test_loss(s11: arb, s22: arb, t11: arb, t22: arb, sigma: arb) -> arb:
 
     s11, s22: the student's weights at the field w; t11, t22: those of the target.
     """
-    return sigma**2 * ((t11 - s11) ** 2 + (t22 - s22) ** 2)
+    return (sigma * sigma) * (power(t11 - s11, 2) + power(t22 - s22, 2))
 
 
 def field_law(
@@ -172,11 +180,11 @@ def field_law(
     a_mean = sqrt(2) m + theta u_star/rho,  b_mean = theta v_star/rho,  s^2 = q - theta^2/rho,
     rho = sigma^2. u_star, v_star: rotated components of h*.
     """
-    c0 = 1 / sigma**2
+    c0 = 1 / (sigma * sigma)
     c1 = c0 * theta
     a_mean = c1 * u_star + arb.sqrt(arb(2)) * m
     b_mean = c1 * v_star
-    s = arb.sqrt(q - c0 * theta**2)
+    s = arb.sqrt(q - c0 * (theta * theta))
     return a_mean, b_mean, s
 
 
@@ -184,8 +192,8 @@ def density(a: arb, b: arb, a_mean: arb, b_mean: arb, s: arb) -> arb:
     """N(w): the normal density of w = (a, b) given h*, in the plane."""
     y_a = a - a_mean
     y_b = b - b_mean
-    distance2 = y_a**2 + y_b**2
-    precision = 1 / s**2
+    distance2 = (y_a * y_a) + (y_b * y_b)
+    precision = 1 / (s * s)
     return precision * arb.exp(-distance2 * precision / 2) / (2 * arb.pi())
 
 
@@ -206,12 +214,12 @@ def scores(
     """
     y_a = a - a_mean
     y_b = b - b_mean
-    distance2 = y_a**2 + y_b**2
-    precision = 1 / s**2
+    distance2 = (y_a * y_a) + (y_b * y_b)
+    precision = 1 / (s * s)
     score_q = precision * (distance2 * precision - 2) / 2
     c0 = precision * y_a
     score_m = arb.sqrt(arb(2)) * c0
-    score_theta = (c0 * u_star + precision * v_star * y_b - 2 * score_q * theta) / sigma**2
+    score_theta = (c0 * u_star + precision * v_star * y_b - 2 * score_q * theta) / (sigma * sigma)
     return score_q, score_m, score_theta
 
 
@@ -232,7 +240,7 @@ def slope_integrands(
     Returned: derivatives of E|g|^2 by q, m, theta, of E[g_1 - g_2] by q, m, theta, of E[g.h*] by
     q, theta, and of E[div_w g] by q.
     """
-    precision = 1 / s**2
+    precision = 1 / (s * s)
     e_g2_by_q = e_g2 * score_q
     e_g2_by_m = e_g2 * score_m
     e_g2_by_theta = e_g2 * score_theta
@@ -257,7 +265,7 @@ def slope_integrands(
 
 def envelope(g_u: arb, g_v: arb, loss: arb, V: arb) -> arb:
     """The Moreau envelope M = loss + V |g|^2/2 at the prox; loss: the loss there."""
-    return V * (g_u**2 + g_v**2) / 2 + loss
+    return V * ((g_u * g_u) + (g_v * g_v)) / 2 + loss
 
 
 def envelope_curvature(l_uu: arb, l_uv: arb, l_vv: arb, V: arb) -> tuple[arb, arb, arb]:
@@ -266,14 +274,15 @@ def envelope_curvature(l_uu: arb, l_uv: arb, l_vv: arb, V: arb) -> tuple[arb, ar
     K is the Hessian of the envelope in w, H that of the loss at the prox, with entries l_uu, l_uv,
     l_vv. kappa: K times the determinant.
     """
-    c0 = l_uv**2
+    c0 = (l_uv * l_uv)
     c1 = V * (l_uu * l_vv - c0)
     kappa_uu = c1 + l_uu
     kappa_uv = l_uv
     kappa_vv = c1 + l_vv
-    det = (V * l_uu + 1) * (V * l_vv + 1) - V**2 * c0
+    det = (V * l_uu + 1) * (V * l_vv + 1) - (V * V) * c0
     trace_k = (kappa_uu + kappa_vv) / det
-    square_k = (kappa_uu**2 + 2 * kappa_uv**2 + kappa_vv**2) / det**2
+    part1 = (kappa_uu * kappa_uu) + 2 * (kappa_uv * kappa_uv) + (kappa_vv * kappa_vv)
+    square_k = part1 / (det * det)
     return det, trace_k, square_k
 
 
@@ -282,11 +291,11 @@ def response(l_u: arb, l_v: arb, l_uu: arb, l_uv: arb, l_vv: arb, V: arb) -> arb
 
     K as in `envelope_curvature`; l_u, l_v: the gradient of the loss at the prox, which is -g.
     """
-    c0 = V * (l_uu * l_vv - l_uv**2)
+    c0 = V * (l_uu * l_vv - (l_uv * l_uv))
     kappa_uu = c0 + l_uu
     kappa_uv = l_uv
     kappa_vv = c0 + l_vv
-    return kappa_uu * l_u**2 + 2 * kappa_uv * l_u * l_v + kappa_vv * l_v**2
+    return kappa_uu * (l_u * l_u) + 2 * kappa_uv * l_u * l_v + kappa_vv * (l_v * l_v)
 
 
 def jump(X_u: arb, X_v: arb, D_u: arb, D_v: arb, a: arb, b: arb, V: arb) -> tuple[arb, arb]:
@@ -296,9 +305,9 @@ def jump(X_u: arb, X_v: arb, D_u: arb, D_v: arb, a: arb, b: arb, V: arb) -> tupl
     curve of jumps the part of -(d E|g|^2/dV)/2 that comes from the curve's motion with V:
     -V (jump of |g|^2)^2/(4 |jump of x|).
     """
-    jump_g2 = 4 * (D_u * (X_u - a) + D_v * (X_v - b)) / V**2
-    jump_x = 2 * arb.sqrt(D_u**2 + D_v**2)
-    jump_response = -V * jump_g2**2 / (4 * jump_x)
+    jump_g2 = 4 * (D_u * (X_u - a) + D_v * (X_v - b)) / (V * V)
+    jump_x = 2 * arb.sqrt((D_u * D_u) + (D_v * D_v))
+    jump_response = -V * (jump_g2 * jump_g2) / (4 * jump_x)
     return jump_x, jump_response
 
 
@@ -313,11 +322,11 @@ def rest_integrands(
     """
     tau = t11 + t22 - 1
     delta = t11 - t22
-    c0 = sigma**2
+    c0 = (sigma * sigma)
     c1 = V * c0
-    c2 = delta**2 / 4
-    c3 = c2 * sigma**4
-    det = 1 - V**2 * c3 - c1 * tau
+    c2 = (delta * delta) / 4
+    c3 = c2 * power(sigma, 4)
+    det = 1 - (V * V) * c3 - c1 * tau
     c4 = 1 / det
     c5 = c0 * c4
     K_uu = -c5 * (c1 * c2 + tau)
@@ -326,12 +335,12 @@ def rest_integrands(
     trace = K_uu + K_vv
     c6 = 1 / c0
     positional = -2 * K_uu * c6
-    c7 = c6 * u_star**2
-    c8 = c6 * v_star**2
+    c7 = c6 * (u_star * u_star)
+    c8 = c6 * (v_star * v_star)
     semantic = K_uu + K_vv - K_uu * c7 - 2 * K_uv * c6 * u_star * v_star - K_vv * c8
-    c9 = K_uu**2
-    c10 = K_vv**2
-    c11 = K_uv**2
+    c9 = (K_uu * K_uu)
+    c10 = (K_vv * K_vv)
+    c11 = (K_uv * K_uv)
     bulk = V * c10 + 2 * V * c11 + V * c9
     c12 = c10 + 2 * c11 + c9
     trace_by_V = -c12
@@ -363,11 +372,11 @@ def ridge(
     B = sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2.
     resolvent: 1/D; source: B.
     """
-    c0 = sigma**2
+    c0 = (sigma * sigma)
     resolvent = 1 / (V_hat * c0 + lam)
-    c1 = sigma**4
-    source = c0 * q_hat + c1 * theta_hat**2 + m_hat**2
-    q = c0 * resolvent**2 * source
+    c1 = power(sigma, 4)
+    source = c0 * q_hat + c1 * (theta_hat * theta_hat) + (m_hat * m_hat)
+    q = c0 * (resolvent * resolvent) * source
     m = m_hat * resolvent
     V = c0 * resolvent
     theta = c1 * resolvent * theta_hat
@@ -381,16 +390,16 @@ def ridge_jacobian(
 
     One row of the Jacobian after the other.
     """
-    c0 = sigma**2
+    c0 = (sigma * sigma)
     resolvent = 1 / (V_hat * c0 + lam)
-    c1 = sigma**4
-    source = c0 * q_hat + c1 * theta_hat**2 + m_hat**2
-    c2 = resolvent**2
+    c1 = power(sigma, 4)
+    source = c0 * q_hat + c1 * (theta_hat * theta_hat) + (m_hat * m_hat)
+    c2 = (resolvent * resolvent)
     q_by_q_hat = c1 * c2
     c3 = c0 * c2 * m_hat
     q_by_m_hat = 2 * c3
-    q_by_V_hat = -2 * c1 * resolvent**3 * source
-    c4 = c2 * sigma**6 * theta_hat
+    q_by_V_hat = -2 * c1 * power(resolvent, 3) * source
+    c4 = c2 * power(sigma, 6) * theta_hat
     q_by_theta_hat = 2 * c4
     m_by_q_hat = arb(0)
     m_by_m_hat = resolvent
@@ -436,7 +445,7 @@ def hats(
     q_hat = alpha * e_g2
     m_hat = alpha * e_gm
     V_hat = -alpha * e_div
-    theta_hat = (V_hat * theta + alpha * e_gh) / sigma**2
+    theta_hat = (V_hat * theta + alpha * e_gh) / (sigma * sigma)
     return q_hat, m_hat, V_hat, theta_hat
 
 
@@ -459,9 +468,9 @@ def train_loss_extremal(
     alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat - B/(2 D),
     with D and B as in `ridge`. envelope: E[M].
     """
-    c0 = sigma**2
+    c0 = (sigma * sigma)
     resolvent = 1 / (V_hat * c0 + lam)
-    source = c0 * q_hat + m_hat**2 + sigma**4 * theta_hat**2
+    source = c0 * q_hat + (m_hat * m_hat) + power(sigma, 4) * (theta_hat * theta_hat)
     return (
         V * q_hat / 2
         + alpha * envelope
@@ -477,7 +486,7 @@ def train_loss_direct(alpha: arb, loss_at_prox: arb, q: arb, lam: arb, sigma: ar
 
     Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
     """
-    return alpha * loss_at_prox + lam * q / (2 * sigma**2)
+    return alpha * loss_at_prox + lam * q / (2 * (sigma * sigma))
 
 
 def hats_jacobian(
@@ -514,7 +523,7 @@ def hats_jacobian(
     V_hat_by_q = -alpha * e_div_by_q
     V_hat_by_m = -2 * m_hat_by_q
     V_hat_by_V = -q_hat_by_q
-    c0 = 1 / sigma**2
+    c0 = 1 / (sigma * sigma)
     c1 = c0 * (e_gh_by_q - e_div_by_q * theta)
     c2 = 2 * alpha * c1
     V_hat_by_theta = -c2
@@ -561,7 +570,7 @@ def train_loss_direct_gradient(
     E[loss(x*)] = E[M] - V E|g|^2/2; mean_by_overlap and response as in `hats_jacobian`.
     """
     c0 = V * alpha
-    train_loss_by_q = V_hat / 2 + lam / (2 * sigma**2) - c0 * e_g2_by_q / 2
+    train_loss_by_q = V_hat / 2 + lam / (2 * (sigma * sigma)) - c0 * e_g2_by_q / 2
     train_loss_by_m = -c0 * e_g2_by_m / 2 - m_hat
     train_loss_by_V = c0 * response - q_hat
     train_loss_by_theta = -c0 * e_g2_by_theta / 2 - theta_hat
