@@ -31,8 +31,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--certificate",
         metavar="KIND",
-        help="what stands behind the error: estimated, or proved by ball arithmetic, which only the "
-        "weak_* have and python-flint does (proved up to 30 digits where it is installed)",
+        help="what stands behind the error: estimated, or proved by ball arithmetic, for weak_* "
+        "and with python-flint (proved up to 30 digits where it is installed)",
     )
     add_common(parser)
 

@@ -121,7 +121,7 @@ def find_start(model: AttentionModel, name: str) -> Start:
     if rises and ridge >= limit:
         raise ComputationFailed(
             f"{name} does not exist: from V = {limit:.6g} on another minimum of the energy at w = "
-            f"0 lies lower than x = 0 for some h*, and V = sigma^2/lambda = {ridge:.6g} at alpha = 0 "
+            f"0 lies lower than x = 0 for some h*, and V starts from sigma^2/lambda = {ridge:.6g} "
             "and rises, so Q = 0 is nowhere a regular fixed point; try a larger lambda"
         )
     if rises:

@@ -22,6 +22,8 @@ from symattn.weak_learning._grid import Grid, grid_for, left_out
 #: More nodes than that take longer than about ten minutes.
 _MOST_NODES = 2e7
 _GUARD = 12
+#: Grids for fewer digits are too coarse for their differences to tell their errors.
+_LEAST = 17.0
 #: Digits of what `Start` holds.
 _DOUBLE = 11.0
 _ATTEMPTS = 6
@@ -29,7 +31,10 @@ _ATTEMPTS = 6
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """V, alpha and the replicon at an instability, with absolute errors, as mpmath's numbers."""
+    """V, alpha and the replicon at an instability, with absolute errors, as mpmath's numbers.
+
+    settled: whether the last step was so short that the grid alone limits the error.
+    """
 
     V: Any
     alpha: Any
@@ -38,6 +43,7 @@ class Estimate:
     alpha_error: Any
     replicon_error: Any
     nodes: int
+    settled: bool
 
 
 def estimate(
@@ -56,7 +62,7 @@ def estimate(
         If more nodes are needed than a run of minutes can sum.
     """
     # V to half the digits, and before that to a quarter of them, and so on
-    aims = [digits + 2.0]
+    aims = [max(digits + 2.0, _LEAST)]
     while aims[0] > 2.0 * _DOUBLE:
         aims.insert(0, 0.5 * aims[0] + 2.0)
     grid = grid_for(model.require_solvable(), aims[-1])
@@ -74,7 +80,8 @@ def estimate(
         if reached >= last:
             break
         V = found.V
-        finer *= 1.05 * (last / max(1.0, 0.5 * last, reached)) ** 1.5
+        if found.settled:
+            finer *= 1.05 * (last / max(1.0, 0.5 * last, reached)) ** 1.5
     if found.alpha_error > mpf(10) ** -digits / 2 * found.alpha:
         raise ComputationFailed(
             f"{name}: {digits} digits were not reached on {_ATTEMPTS} grids; try fewer digits"
@@ -131,19 +138,30 @@ def _step(
         in_V = beyond * abs((bounds[column] * abs(rest) + sigma2 * bounds[0]) / rate)
         in_alpha = in_V * abs(1 / V + fine[4 + column] / fine[column])
         in_alpha += beyond * bounds[column] / abs(fine[column])
-        # what is left after a step is of second order
-        left = 100 * (moved / V) ** 2 + mpf(10) ** (3 - working)
+        # what is left after a step is of second order; second derivatives grow like 1/det^2
+        steep = bounds[0] / min(bounds[0], sigma2)
+        left = 100 * (steep * moved / V) ** 2
+        settled = left < mpf(10) ** (_GUARD / 2 - working)
+        left += mpf(10) ** (3 - working)
         return Estimate(
             V=V + moved,
             alpha=alpha,
             replicon=replicon,
             V_error=2 * abs(moved - other) + in_V + left * V,
             alpha_error=2 * abs(alpha - other_alpha) + (in_alpha + left) * alpha,
-            # with what the other errors leave of it
-            replicon_error=2 * abs(replicon - other_replicon)
-            + (1 - replicon) * (10 * (in_alpha + left) + beyond * bounds[3] / fine[3]),
+            replicon_error=_replicon_error(
+                column, replicon, other_replicon, in_alpha + left, beyond * bounds[3] / fine[3]
+            ),
             nodes=nodes,
+            settled=bool(settled),
         )
+
+
+def _replicon_error(column: int, replicon: Any, other: Any, in_alpha: Any, in_bulk: Any) -> Any:
+    """0 where the replicon is 0 by definition; in_alpha, in_bulk: relative errors."""
+    if column == 3:
+        return mpf(0)
+    return 2 * abs(replicon - other) + (1 - replicon) * (10 * in_alpha + in_bulk)
 
 
 def _bounds(model: AttentionModel, V: Any) -> list[Any]:

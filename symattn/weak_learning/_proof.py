@@ -212,7 +212,7 @@ def _prove_minimum(t11: Any, t22: Any, nu: Any) -> None:
     # beyond, |x|^2/(2 nu) > loss(0)
     far = (2 * nu * at_rest).sqrt().upper()
     pending = [(_hull(arb(0), far), _hull(-far, far))]
-    for _ in range(_MOST_PIECES):
+    for _ in range(5 * _MOST_PIECES):
         if not pending:
             return
         u, v = pending.pop()
@@ -220,12 +220,12 @@ def _prove_minimum(t11: Any, t22: Any, nu: Any) -> None:
             continue
         if (u * u + v * v) / (2 * nu) > at_rest:
             continue
-        loss, l_u, l_v, *_ = channel(u, v, t11, t22, arb(1))
-        middle = channel(u.mid(), v.mid(), t11, t22, arb(1))[0]
-        central = middle + l_u * (u - u.mid()) + l_v * (v - v.mid())
-        if (u * u + v * v) / (2 * nu) + loss > at_rest:
-            continue
-        if (u * u + v * v) / (2 * nu) + central > at_rest:
+        _, l_u, l_v, *_ = channel(u, v, t11, t22, arb(1))
+        middle_u, middle_v = u.mid(), v.mid()
+        middle = channel(middle_u, middle_v, t11, t22, arb(1))[0]
+        middle += (middle_u * middle_u + middle_v * middle_v) / (2 * nu)
+        slopes = (l_u + u / nu) * (u - middle_u) + (l_v + v / nu) * (v - middle_v)
+        if middle + slopes > at_rest:
             continue
         for part in (_hull(u.lower(), u.mid()), _hull(u.mid(), u.upper())):
             pending += [
