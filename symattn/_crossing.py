@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from symattn._checks import checked_digits
+from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
@@ -83,7 +83,7 @@ def crossing(
                     error=error,
                     digits=_digits(error / alpha),
                     method="Newton in alpha on certified fixed points",
-                    at=MappingProxyType(at),
+                    at=FrozenMapping(at),
                 )
             if abs(difference) <= 0.3 * uncertainty:
                 break

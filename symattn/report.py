@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
+from symattn._files import replace_file
 from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed, NotFound
@@ -201,8 +202,7 @@ def write_report(report: Report, out: Path) -> tuple[Path, ...]:
     for name, content in contents.items():
         path = out / name
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            replace_file(path, content)
         except OSError as error:
             raise ComputationFailed(
                 f"{path}: {error.strerror}; name a directory that can be written"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from symattn._checks import checked_digits
+from symattn._checks import checked_digits, checked_model
 from symattn.errors import InvalidInput
 from symattn.model import AttentionModel
 
@@ -123,7 +123,7 @@ def threshold(
         If the threshold does not exist, with the reason, or the digits or the proof are not
         reached.
     """
-    model.require_solvable()
+    checked_model(model).require_solvable()
     if name not in THRESHOLDS:
         raise InvalidInput.of("name", name, f"one of {', '.join(THRESHOLDS)}")
     digits = checked_digits(DIGITS[name] if digits is None else digits)

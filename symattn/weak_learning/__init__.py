@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 from mpmath import mp, mpf
 
 from symattn._checks import checked_digits
+from symattn._frozen import FrozenMapping
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.fixed_points import zero_fixed_point
 from symattn.model import AttentionModel
@@ -108,7 +108,7 @@ def weak_threshold(
         error=alpha_error,
         digits=min(vouched, _DOUBLE) if digits <= _DOUBLE else vouched,
         method="trapezoidal rule for the means over h*, Newton in V",
-        at=MappingProxyType({"zero": zero_fixed_point(float(alpha), zero)}),
+        at=FrozenMapping({"zero": zero_fixed_point(float(alpha), zero)}),
         certificate="proved" if proved else "estimated",
     )
 
