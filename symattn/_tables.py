@@ -32,6 +32,9 @@ _MEANINGS = {
 _THRESHOLDS = {
     "alpha_c": "semantic and positional branch have equal training loss",
     "alpha_l": "semantic test error equals that of the best linear map",
+    "weak_positional": "Q = 0 becomes unstable towards m",
+    "weak_semantic": "Q = 0 becomes unstable towards theta",
+    "weak_bulk": "Q = 0 becomes unstable towards a random direction and ends",
 }
 
 
@@ -60,6 +63,21 @@ def baseline_lines(test_error: float, error: float) -> list[str]:
     """The best linear positional map."""
     meaning = "E|y - W x|_F^2/(2 d)"
     return ["best linear positional map", *_rows([("test_error", test_error, error, meaning)])]
+
+
+def threshold_table(threshold: Threshold) -> str:
+    """One threshold with its error, what the error is, and the fixed points there."""
+    if isinstance(threshold.alpha, float):
+        lines = [str(threshold.model), *threshold_lines([threshold])]
+    else:
+        # too long for a table
+        alpha, error = threshold.shown()
+        lines = [str(threshold.model), _THRESHOLDS[threshold.name]]
+        lines += [f"  {threshold.name} = {alpha}", f"  +- {error}"]
+    lines.append(f"  {'error':<18} {threshold.certificate}: {threshold.method}")
+    for point in threshold.at.values():
+        lines += ["", *fixed_point_lines(point)]
+    return "\n".join(lines)
 
 
 def threshold_lines(thresholds: Iterable[Threshold]) -> list[str]:

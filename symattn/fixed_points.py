@@ -33,7 +33,7 @@ from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.state_evolution import Step
-from symattn.zero_point import zero_point
+from symattn.zero_point import ZeroPoint, zero_point
 
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
 
@@ -597,6 +597,11 @@ def _zero(model: AttentionModel, alpha: float) -> FixedPoint:
         at = zero_point(model, alpha)
     except ComputationFailed as error:
         raise _NotRegular(str(error)) from error
+    return zero_fixed_point(alpha, at)
+
+
+def zero_fixed_point(alpha: float, at: ZeroPoint) -> FixedPoint:
+    """Q = 0 at a sample complexity in the form of all fixed points."""
     numbers = ("q", "m", "theta", "q_hat", "m_hat", "theta_hat", "jump_probability", "jump_flux")
     return FixedPoint(
         branch="zero",

@@ -18,7 +18,7 @@ from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
-from symattn.thresholds import CROSSINGS, Threshold, crossing
+from symattn.thresholds import CROSSINGS, Threshold, threshold
 
 _T = TypeVar("_T")
 
@@ -127,9 +127,9 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         for solution in attempt(f"{branch} branch", at_alpha):
             fixed_points.extend(solution.fixed_points)
     thresholds = {
-        name: threshold
+        name: found
         for name in CROSSINGS
-        for threshold in attempt(name, partial(crossing, model, name))
+        for found in attempt(name, partial(threshold, model, name))
     }
     followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
     return Report(
