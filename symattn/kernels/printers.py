@@ -357,8 +357,15 @@ def power(base: arb, exponent: int) -> arb:
         if not (exponent.is_Integer and exponent > 1):
             return super()._print_Pow(expr, rational)
         if base.is_Symbol and exponent == 2:
+            # much faster than `power`
             return f"({base.name} * {base.name})"
         return f"power({self._print(base)}, {exponent})"
+
+    def _statement(self, head: str, value: sp.Expr) -> list[str]:
+        base, exponent = value.as_base_exp()
+        if base.is_Symbol and exponent == 2:
+            return [f"{INDENT}{head}{base.name} * {base.name}"]
+        return super()._statement(head, value)
 
     def integer(self, value: int) -> str:
         return str(value)

@@ -46,7 +46,7 @@ def student_jet(u: arb, v: arb) -> tuple[arb, ...]:
     s11_v = slope11 * u
     s11_uu = bend11 * (c0 * c0) + 2 * slope11
     s11_uv = bend11 * c0 * u + slope11
-    c1 = (u * u)
+    c1 = u * u
     s11_vv = bend11 * c1
     c2 = 2 * u - v
     s22_u = c2 * slope22
@@ -81,7 +81,7 @@ def loss_jet(
     """
     r11 = s11 - t11
     r22 = s22 - t22
-    c0 = (sigma * sigma)
+    c0 = sigma * sigma
     loss = c0 * ((r11 * r11) + (r22 * r22))
     l_u = 2 * c0 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c0 * (r11 * s11_v + r22 * s22_v)
@@ -107,7 +107,7 @@ def channel(u: arb, v: arb, t11: arb, t22: arb, sigma: arb) -> tuple[arb, arb, a
     s11_v = slope11 * u
     s11_uu = bend11 * (c0 * c0) + 2 * slope11
     s11_uv = bend11 * c0 * u + slope11
-    c1 = (u * u)
+    c1 = u * u
     s11_vv = bend11 * c1
     c2 = 2 * u - v
     s22_u = c2 * slope22
@@ -117,7 +117,7 @@ def channel(u: arb, v: arb, t11: arb, t22: arb, sigma: arb) -> tuple[arb, arb, a
     s22_vv = bend22 * c1
     r11 = s11 - t11
     r22 = s22 - t22
-    c3 = (sigma * sigma)
+    c3 = sigma * sigma
     loss = c3 * ((r11 * r11) + (r22 * r22))
     l_u = 2 * c3 * (r11 * s11_u + r22 * s22_u)
     l_v = 2 * c3 * (r11 * s11_v + r22 * s22_v)
@@ -274,7 +274,7 @@ def envelope_curvature(l_uu: arb, l_uv: arb, l_vv: arb, V: arb) -> tuple[arb, ar
     K is the Hessian of the envelope in w, H that of the loss at the prox, with entries l_uu, l_uv,
     l_vv. kappa: K times the determinant.
     """
-    c0 = (l_uv * l_uv)
+    c0 = l_uv * l_uv
     c1 = V * (l_uu * l_vv - c0)
     kappa_uu = c1 + l_uu
     kappa_uv = l_uv
@@ -322,7 +322,7 @@ def rest_integrands(
     """
     tau = t11 + t22 - 1
     delta = t11 - t22
-    c0 = (sigma * sigma)
+    c0 = sigma * sigma
     c1 = V * c0
     c2 = (delta * delta) / 4
     c3 = c2 * power(sigma, 4)
@@ -338,9 +338,9 @@ def rest_integrands(
     c7 = c6 * (u_star * u_star)
     c8 = c6 * (v_star * v_star)
     semantic = K_uu + K_vv - K_uu * c7 - 2 * K_uv * c6 * u_star * v_star - K_vv * c8
-    c9 = (K_uu * K_uu)
-    c10 = (K_vv * K_vv)
-    c11 = (K_uv * K_uv)
+    c9 = K_uu * K_uu
+    c10 = K_vv * K_vv
+    c11 = K_uv * K_uv
     bulk = V * c10 + 2 * V * c11 + V * c9
     c12 = c10 + 2 * c11 + c9
     trace_by_V = -c12
@@ -372,7 +372,7 @@ def ridge(
     B = sigma^2 q_hat + m_hat^2 + sigma^2 rho theta_hat^2.
     resolvent: 1/D; source: B.
     """
-    c0 = (sigma * sigma)
+    c0 = sigma * sigma
     resolvent = 1 / (V_hat * c0 + lam)
     c1 = power(sigma, 4)
     source = c0 * q_hat + c1 * (theta_hat * theta_hat) + (m_hat * m_hat)
@@ -390,11 +390,11 @@ def ridge_jacobian(
 
     One row of the Jacobian after the other.
     """
-    c0 = (sigma * sigma)
+    c0 = sigma * sigma
     resolvent = 1 / (V_hat * c0 + lam)
     c1 = power(sigma, 4)
     source = c0 * q_hat + c1 * (theta_hat * theta_hat) + (m_hat * m_hat)
-    c2 = (resolvent * resolvent)
+    c2 = resolvent * resolvent
     q_by_q_hat = c1 * c2
     c3 = c0 * c2 * m_hat
     q_by_m_hat = 2 * c3
@@ -468,7 +468,7 @@ def train_loss_extremal(
     alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat - B/(2 D),
     with D and B as in `ridge`. envelope: E[M].
     """
-    c0 = (sigma * sigma)
+    c0 = sigma * sigma
     resolvent = 1 / (V_hat * c0 + lam)
     source = c0 * q_hat + (m_hat * m_hat) + power(sigma, 4) * (theta_hat * theta_hat)
     return (
