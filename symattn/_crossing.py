@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from symattn._checks import checked_digits
 from symattn._frozen import FrozenMapping
+from symattn._numbers import significant_digits
 from symattn._progress import Progress, silent
 from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput, NotFound
+from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
 from symattn.quadrature.expectations import Resolution
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.state_evolution import evolve
-from symattn.thresholds import CROSSINGS, Threshold
+from symattn.thresholds import Threshold
 
 #: Where the lowest crossing is looked for, and at how many points.
 _LOW, _HIGH, _SCAN = 0.05, 5.0, 15
@@ -30,24 +30,18 @@ _MOST_STEPS = 12
 
 
 def crossing(
-    model: AttentionModel, name: str, *, digits: int = 6, progress: Progress | None = None
+    model: AttentionModel, name: str, *, digits: int, progress: Progress | None = None
 ) -> Threshold:
-    """`alpha_c` or `alpha_l` to `digits` significant digits.
+    """`alpha_c` or `alpha_l` to `digits` significant digits; `threshold` checks the arguments.
 
     The lowest one in [0.05, 5] that shows between two of 15 sample complexities in geometric
     progression; two crossings between neighbours would be missed.
 
     Raises
     ------
-    InvalidInput
-        For an unknown name, or digits outside 1 to 1000.
     ComputationFailed
         If the branches do not cross, or the digits are not reached.
     """
-    model.require_solvable()
-    if name not in CROSSINGS:
-        raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
-    digits = checked_digits(digits)
     report = progress or silent
     low, high = _bracket(model, name, report)
     alpha = math.sqrt(low * high)
@@ -81,7 +75,7 @@ def crossing(
                     model=model,
                     alpha=alpha,
                     error=error,
-                    digits=_digits(error / alpha),
+                    digits=significant_digits(error / alpha),
                     method="Newton in alpha on certified fixed points",
                     at=FrozenMapping(at),
                 )
@@ -90,14 +84,9 @@ def crossing(
             ahead = alpha + step
             alpha = ahead if low < ahead < high else 0.5 * (low + high)
     raise ComputationFailed(
-        f"{name}: {_digits(error / alpha)} digits reached at alpha = "
+        f"{name}: {significant_digits(error / alpha)} digits reached at alpha = "
         f"{alpha:.10g}, {digits} asked; try fewer digits"
     )
-
-
-def _digits(relative: float) -> int:
-    """The significant digits that a relative error leaves."""
-    return math.floor(-math.log10(max(2.0 * relative, 1e-17)))
 
 
 def _branches(name: str) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ def _judgement(point: FixedPoint) -> Iterator[str]:
     """What eigenvalues, replicon and certificate say, in words."""
     if point.eigenvalues:
         beyond = sum(eigenvalue.real > 1 for eigenvalue in point.eigenvalues)
-        word = "unstable" if beyond else "stable"
+        word = "stable" if point.stable else "unstable"
         share = f"{beyond} of the {len(point.eigenvalues)}"
         yield f"  {'state evolution':<18} {word}: {share} eigenvalues of its Jacobian beyond +1"
     if point.replicon + point.errors["replicon"] < 0:

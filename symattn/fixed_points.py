@@ -11,6 +11,7 @@ import numpy as np
 
 from symattn._checks import checked_digits, checked_model
 from symattn._frozen import FrozenMapping
+from symattn._numbers import significant_digits
 from symattn._progress import Progress, silent
 from symattn._search import (
     SEARCH_ACCURACY,
@@ -310,12 +311,13 @@ def _fixed_point(
         progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
         refined = _Refined.of(model, alpha, branch, coarse, fine)
         objection = refined.objection(10.0**-digits)
-        if _digits_reached(refined.values, refined.errors) >= digits and not objection:
+        refinable = accuracy > _FINEST_ACCURACY
+        enough = _digits_reached(refined.values, refined.errors) >= digits and not objection
+        if enough or not refinable:
             point = _described(model, alpha, branch, refined, accuracy, digits)
-            if _digits_reached(point.to_dict(), point.errors) >= digits:
+            if enough and _digits_reached(point.to_dict(), point.errors) >= digits:
                 return point
-        if accuracy <= _FINEST_ACCURACY:
-            point = _described(model, alpha, branch, refined, accuracy, digits)
+        if not refinable:
             _require_digits(point, digits)
             raise ComputationFailed(
                 f"{branch} branch at alpha = {alpha:.6g}: {digits} digits cannot be certified: "
@@ -576,7 +578,7 @@ def _digits_reached(values: Mapping[str, float], errors: Mapping[str, float]) ->
         for name in _CERTIFIED
         if name in errors and values[name] != 0.0
     )
-    return math.floor(-math.log10(max(2.0 * worst, 1e-17)))
+    return significant_digits(worst)
 
 
 def _require_digits(point: FixedPoint, digits: int) -> None:
