@@ -15,7 +15,6 @@ mpmath, and `_proof` encloses it by ball arithmetic.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,12 +22,13 @@ from mpmath import mp, mpf
 
 from symattn._checks import checked_digits
 from symattn._frozen import FrozenMapping
+from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.fixed_points import zero_fixed_point
 from symattn.model import AttentionModel
 from symattn.thresholds import CERTIFICATES, WEAK, Threshold
 from symattn.weak_learning._branch import INSTABILITIES, Start, find_start
-from symattn.weak_learning._estimate import Estimate, estimate
+from symattn.weak_learning._estimate import Estimate, estimate, number
 from symattn.zero_point import ZeroPoint, loss_at_zero
 
 __all__ = ["weak_threshold"]
@@ -45,7 +45,7 @@ def weak_threshold(
     digits: int = 15,
     *,
     certificate: str | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Threshold:
     """The sample complexity alpha = n/d at which Q = 0 becomes unstable.
 
@@ -81,7 +81,7 @@ def weak_threshold(
         raise ComputationFailed(
             f"{name}: a proof needs python-flint; pip install 'symattn[proofs]' brings it"
         )
-    report = progress or (lambda _: None)
+    report = progress or silent
     start = find_start(model, name)
     with mp.workdps(digits + 30):
         found = estimate(model, name, INSTABILITIES[name], start, digits, report)
@@ -115,7 +115,7 @@ def weak_threshold(
 
 def _zero_point(model: AttentionModel, found: Estimate, V_error: Any) -> ZeroPoint:
     """Q = 0 there in double precision; V_hat = 1/V - lambda/sigma^2."""
-    (lam, sigma) = (mpf(x.numerator) / x.denominator for x in map(model.exact, ("lam", "sigma")))
+    lam, sigma = number(model.exact("lam")), number(model.exact("sigma"))
     exact = {
         "V": (found.V, V_error),
         "V_hat": (1 / found.V - lam / sigma**2, V_error / found.V**2),
@@ -141,7 +141,7 @@ def _proved(
     digits: int,
     start: Start,
     found: Estimate,
-    report: Callable[[str], None],
+    report: Progress,
     required: bool,
 ) -> tuple[Any, Any] | None:
     """Proved bounds on the errors of alpha and V; None where there is no proof and none needed."""

@@ -6,12 +6,12 @@ method gives V and alpha to all of them. The same sums over every second node es
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from mpmath import mp, mpf
 
+from symattn._progress import Progress
 from symattn.errors import ComputationFailed
 from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, target
 from symattn.model import AttentionModel
@@ -52,7 +52,7 @@ def estimate(
     column: int,
     start: Start,
     digits: int,
-    report: Callable[[str], None],
+    report: Progress,
 ) -> Estimate:
     """alpha to `digits` significant digits, and V to about as many.
 
@@ -96,7 +96,7 @@ def _step_to(
     V: Any,
     aim: float,
     finer: float,
-    report: Callable[[str], None],
+    report: Progress,
 ) -> Estimate:
     bounds = _bounds(model, V)
     excess = float(mp.log10(max(bounds) / min(bounds))) + 2.0
@@ -127,7 +127,7 @@ def _step(
     """One step of Newton's method from V, on the grid and on every second node of it."""
     with mp.workdps(working):
         fine, coarse, nodes = _sums(model, V, grid)
-        sigma2, lam = _number(model.exact("sigma")) ** 2, _number(model.exact("lam"))
+        sigma2, lam = number(model.exact("sigma")) ** 2, number(model.exact("lam"))
         (moved, alpha, replicon), (other, other_alpha, other_replicon) = (
             _newton(means, column, V, sigma2, lam) for means in (fine, coarse)
         )
@@ -165,8 +165,7 @@ def _replicon_error(column: int, replicon: Any, other: Any, in_alpha: Any, in_bu
 
 
 def _bounds(model: AttentionModel, V: Any) -> list[Any]:
-    sigma, omega = _number(model.exact("sigma")), _number(model.exact("omega"))
-    (a11, _), (_, a22) = (map(_number, row) for row in model.exact("mixing"))
+    sigma, omega, a11, a22 = _law(model)
     least = least_determinant(V * sigma**2, omega, a11, a22)
     if least <= 0:
         raise ComputationFailed("det(I + V H) is not positive for all h*")
@@ -191,8 +190,7 @@ def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tup
 
 def _sums(model: AttentionModel, V: Any, grid: Grid) -> tuple[list[Any], list[Any], int]:
     """Means of what `rest_integrands` returns, on the grid and on every second node of it."""
-    sigma, omega = _number(model.exact("sigma")), _number(model.exact("omega"))
-    (a11, _), (_, a22) = (map(_number, row) for row in model.exact("mixing"))
+    sigma, omega, a11, a22 = _law(model)
     mirrored = a11 == a22
     step = mpf(grid.step_u)
     rows = grid.rows(mirrored)
@@ -224,5 +222,14 @@ def _sums(model: AttentionModel, V: Any, grid: Grid) -> tuple[list[Any], list[An
     )
 
 
-def _number(exact: Any) -> Any:
+def _law(model: AttentionModel) -> tuple[Any, Any, Any, Any]:
+    """sigma, omega, A_11 and A_22 at the working precision."""
+    (a11, _), (_, a22) = model.exact("mixing")
+    exact = (model.exact("sigma"), model.exact("omega"), a11, a22)
+    sigma, omega, first, second = map(number, exact)
+    return sigma, omega, first, second
+
+
+def number(exact: Any) -> Any:
+    """A fraction as mpmath's number at the working precision."""
     return mpf(exact.numerator) / exact.denominator

@@ -62,7 +62,7 @@ def grid_for(sigma: float, digits: float, *, finer: float = 1.0, excess: float =
     pole = _POLE / sigma**2 / (exponent / 1.5) ** 1.5
     gauss = math.sqrt(2.0 * math.pi**2 / exponent)
     # every second node of the square grid: its own step is sqrt(2) times that of the grid
-    step = _binary(min(pole, gauss) / math.sqrt(2.0) / finer)
+    step = binary(min(pole, gauss) / math.sqrt(2.0) / finer)
     return Grid(step, step, radius_for(digits + excess))
 
 
@@ -77,7 +77,7 @@ def left_out(radius: float) -> Any:
     return 2 * mp.exp(-(mpf(radius) ** 2) / 2) * (3 + mpf(radius) ** 2)
 
 
-def _binary(step: float) -> float:
+def binary(step: float) -> float:
     """Rounded down to 12 bits, so that multiples of it are exact."""
     mantissa, exponent = math.frexp(step)
     return math.ldexp(math.floor(mantissa * 4096.0) / 4096.0, exponent)

@@ -20,7 +20,7 @@ three corners, hence for every h*); and that V is the lower of the two roots of 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
@@ -30,10 +30,11 @@ from typing import Any
 from flint import arb, ctx, fmpq
 from mpmath import mp, mpf
 
+from symattn._progress import Progress, silent
 from symattn.kernels.generated.arb_l2_r1_t1 import channel, rest_integrands, target
 from symattn.model import AttentionModel
 from symattn.weak_learning._bounds import corner_targets, integrand_bounds, least_determinant
-from symattn.weak_learning._grid import Grid
+from symattn.weak_learning._grid import Grid, binary
 
 #: Part of the Gaussian that is kept to sum what the rest has bounded.
 _KEPT = fmpq(1, 50)
@@ -80,7 +81,7 @@ def prove(
     V: Any,
     rises: bool,
     digits: int,
-    report: Callable[[str], None],
+    report: Progress,
 ) -> tuple[Any, Any]:
     """Balls that hold V and alpha at the instability, whose V is near `V` (mpmath's number).
 
@@ -152,7 +153,7 @@ def _enclosed(
     V: Any,
     monotone: _Monotone,
     digits: int,
-    report: Callable[[str], None],
+    report: Progress,
 ) -> tuple[Any, Any]:
     middle = V.mid()
     means = _means(problem, middle, digits, report)
@@ -239,7 +240,7 @@ def _means(
     problem: Problem,
     V: Any,
     digits: int,
-    report: Callable[[str], None] = lambda _: None,
+    report: Progress = silent,
 ) -> list[Any]:
     """Balls that hold the means over h* of what `rest_integrands` returns after det."""
     bounds = _bounds(problem, V)
@@ -299,9 +300,8 @@ def _step(sigma: Any, goal: Any, *, of_u: bool) -> tuple[float, Any]:
             best = (step, bound)
     if best is None:
         raise NotProved("a proof needs steps below 1e-4 standard deviations of h*")
-    # 12 bits, so that nodes are exact; shorter steps have smaller errors
-    mantissa, exponent = math.frexp(best[0])
-    return math.ldexp(math.floor(mantissa * 4096.0) / 4096.0, exponent), best[1]
+    # shorter steps have smaller errors
+    return binary(best[0]), best[1]
 
 
 def _discretisation(sigma: Any, step: float, height: float, of_u: bool) -> Any:
