@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
     from symattn.symbolic.regenerate import derive
-    from symattn.thresholds import Threshold, threshold
+    from symattn.threshold_curve import CurvePoint, ThresholdCurve, threshold_curve
+    from symattn.thresholds import Threshold, threshold, thresholds
 
 __version__ = "0.1.0"
 
@@ -22,6 +23,7 @@ __all__ = [
     "STANDARD",
     "AttentionModel",
     "ComputationFailed",
+    "CurvePoint",
     "FixedPoint",
     "Hats",
     "InvalidInput",
@@ -31,10 +33,13 @@ __all__ = [
     "Solution",
     "SymattnError",
     "Threshold",
+    "ThresholdCurve",
     "derive",
     "linear_baseline",
     "solve",
     "threshold",
+    "threshold_curve",
+    "thresholds",
 ]
 
 # Imported when first asked for, so that `import symattn` costs milliseconds: most of these modules
@@ -42,6 +47,7 @@ __all__ = [
 _HOMES = {
     "ASYMMETRIC": "symattn.model",
     "AttentionModel": "symattn.model",
+    "CurvePoint": "symattn.threshold_curve",
     "FixedPoint": "symattn.fixed_points",
     "Hats": "symattn.overlaps",
     "LinearBaseline": "symattn.baselines",
@@ -49,10 +55,13 @@ _HOMES = {
     "STANDARD": "symattn.model",
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
+    "ThresholdCurve": "symattn.threshold_curve",
     "derive": "symattn.symbolic.regenerate",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
     "threshold": "symattn.thresholds",
+    "threshold_curve": "symattn.threshold_curve",
+    "thresholds": "symattn.thresholds",
 }
 
 

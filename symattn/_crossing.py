@@ -1,162 +1,363 @@
 """Sample complexities at which the semantic branch overtakes.
 
 alpha_c: semantic and positional branch have equal training loss. alpha_l: the test error of the
-semantic branch equals that of the best linear positional map. Both are roots of a difference that
-is followed along the branches; Newton's method in alpha converges in a few solves, for alpha_c with
-the exact slope d eps_t/d alpha = E[M].
+semantic branch equals that of the best linear positional map. Each is one square system, in the
+overlaps of the fixed points and in alpha: state evolution of every branch, and the gap that
+vanishes,
+
+    alpha_c: eps_t(semantic) - eps_t(positional),    alpha_l: eps_g(semantic) - eps_g(linear).
+
+Newton's method eliminates the branches, since a branch drifts with alpha by (1 - J)^-1 d image/d
+alpha: the gap's slope is a difference of E[M] for alpha_c, where the losses are stationary in the
+overlaps, and the gradient of eps_g times the drift for alpha_l.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from scipy.interpolate import CubicHermiteSpline
 
 from symattn._frozen import FrozenMapping
 from symattn._numbers import significant_digits
-from symattn._progress import Progress, silent
-from symattn._search import SEARCH_ACCURACY, SearchEnded, find
+from symattn._progress import Progress
+from symattn._search import (
+    SEARCH_ACCURACY,
+    NewtonPoint,
+    SearchEnded,
+    admissible_share,
+    find,
+    newton_point,
+    require_on_branch,
+    settle,
+)
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, NotFound
-from symattn.fixed_points import FixedPoint, solve
+from symattn.fixed_points import FINEST_ACCURACY, Refined, described
 from symattn.model import AttentionModel
+from symattn.overlaps import Overlaps
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Resolution
 from symattn.quadrature.generalization_error import mean_test_loss
-from symattn.state_evolution import evolve
-from symattn.thresholds import Threshold
+from symattn.thresholds import BRANCHES, HIGHEST, LOWEST, Threshold
 
-#: Where the lowest crossing is looked for, and at how many points.
-_LOW, _HIGH, _SCAN = 0.05, 5.0, 15
+#: At how many sample complexities a branch is looked for.
+_TRIES = 6
+#: And from how many starts at each.
+_STARTS = 2
+#: Of ln alpha, along a branch.
+_LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.02
 _MOST_STEPS = 12
+#: Steps this small, relative to alpha and overlaps, that do not shrink any more are noise.
+_NOISE = 1e-4
+#: Accuracy of what only describes the fixed points at a threshold.
+_DESCRIBED_DIGITS = 6
+
+#: Overlaps by branch.
+_Overlaps = Mapping[str, Overlaps]
 
 
-def crossing(
-    model: AttentionModel, name: str, *, digits: int, progress: Progress | None = None
-) -> Threshold:
-    """`alpha_c` or `alpha_l` to `digits` significant digits; `threshold` checks the arguments.
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Rough alpha and overlaps, by branch, of a crossing."""
 
-    The lowest one in [0.05, 5] that shows between two of 15 sample complexities in geometric
-    progression; two crossings between neighbours would be missed.
+    alpha: float
+    overlaps: _Overlaps
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """The branches at a sample complexity, not quite at their fixed points.
+
+    Attributes
+    ----------
+    alpha : float
+    points : mapping
+        By branch.
+    gap, slope : float
+        What vanishes at the crossing, corrected to first order for the overlaps' residuals, and
+        its derivative by alpha along the branches.
+    """
+
+    alpha: float
+    points: Mapping[str, NewtonPoint]
+    gap: float
+    slope: float
+
+    @property
+    def step(self) -> float:
+        """Newton's step in alpha."""
+        return -self.gap / self.slope
+
+    def moves(self, step: float) -> dict[str, np.ndarray]:
+        """How the overlaps move when alpha moves by `step`, by branch."""
+        return {
+            branch: point.correction + step * point.drift for branch, point in self.points.items()
+        }
+
+
+def _at(
+    model: AttentionModel, name: str, alpha: float, overlaps: _Overlaps, accuracy: float
+) -> _At:
+    resolution = Resolution.for_accuracy(accuracy)
+    points = {
+        branch: newton_point(model, alpha, overlaps[branch], branch, resolution)
+        for branch in BRANCHES[name]
+    }
+    semantic = points["semantic"]
+    if name == "alpha_c":
+        steps = [points[branch].step for branch in BRANCHES[name]]
+        losses = [step.train_loss for step in steps]
+        envelopes = [float(step.expectations.means[columns.ENVELOPE]) for step in steps]
+        return _At(alpha, points, losses[0] - losses[1], envelopes[0] - envelopes[1])
+    test = mean_test_loss(model, overlaps["semantic"], accuracy)
+    gap = test.value + float(test.gradient @ semantic.correction)
+    gap -= linear_baseline(model).test_error
+    return _At(alpha, points, gap, float(test.gradient @ semantic.drift))
+
+
+def crossings(
+    model: AttentionModel, name: str, digits: int, progress: Progress
+) -> Iterator[Threshold]:
+    """`alpha_c` or `alpha_l`, each crossing in [0.05, 5] to `digits` digits, the lowest first.
+
+    They are found between sample complexities in geometric progression, from the gap and its exact
+    slope there: as roots of the cubic that has them.
 
     Raises
     ------
+    NotFound
+        If there is none.
     ComputationFailed
-        If the branches do not cross, or the digits are not reached.
+        If the digits are not reached.
     """
-    report = progress or silent
-    low, high = _bracket(model, name, report)
-    alpha = math.sqrt(low * high)
-    at: dict[str, FixedPoint] = {}
-    for working_digits in dict.fromkeys((min(4, digits), digits, digits + 1, digits + 2)):
-        for _ in range(_MOST_STEPS):
-            at = {
-                branch: solve(
-                    model,
-                    alpha,
-                    branch=branch,
-                    digits=working_digits,
-                    progress=progress,
-                    start=at.get(branch),
-                )[branch]
-                for branch in _branches(name)
-            }
-            difference, uncertainty = _difference(model, name, at)
-            slope = _slope(model, name, alpha, at)
-            if difference > uncertainty:
-                low = alpha
-            elif difference < -uncertainty:
-                high = alpha
-            step = -difference / slope
-            # the slope is good to a percent or better
-            error = 1.02 * (abs(difference) + uncertainty) / abs(slope)
-            report(f"{name} = {alpha:.12g} +- {error:.1e} at {working_digits} working digits")
-            if error <= 0.5 * 10.0**-digits * alpha:
-                return Threshold(
-                    name=name,
-                    model=model,
-                    alpha=alpha,
-                    error=error,
-                    digits=significant_digits(error / alpha),
-                    method="Newton in alpha on certified fixed points",
-                    at=FrozenMapping(at),
-                )
-            if abs(difference) <= 0.3 * uncertainty:
-                break
-            ahead = alpha + step
-            alpha = ahead if low < ahead < high else 0.5 * (low + high)
-    raise ComputationFailed(
-        f"{name}: {significant_digits(error / alpha)} digits reached at alpha = "
-        f"{alpha:.10g}, {digits} asked; try fewer digits"
-    )
+    for start in _starts(model, name, progress):
+        yield crossing(model, name, digits, start, progress)
 
 
-def _branches(name: str) -> tuple[str, ...]:
-    return ("semantic", "positional") if name == "alpha_c" else ("semantic",)
+def crossing(
+    model: AttentionModel, name: str, digits: int, start: Start, progress: Progress
+) -> Threshold:
+    """The crossing near `start`.
 
+    Its error is the last Newton step, plus the errors of the gap at the last point, which compare
+    two sets of grids and include those of the overlaps, over the slope.
 
-def _difference(
-    model: AttentionModel, name: str, at: Mapping[str, FixedPoint]
-) -> tuple[float, float]:
-    """What vanishes at the threshold, positive below it, and its absolute error."""
-    semantic = at["semantic"]
-    if name == "alpha_c":
-        other = at["positional"]
-        return (
-            semantic.train_loss - other.train_loss,
-            semantic.errors["train_loss"] + other.errors["train_loss"],
-        )
-    baseline = linear_baseline(model)
-    return (
-        semantic.test_error - baseline.test_error,
-        semantic.errors["test_error"] + baseline.error,
-    )
-
-
-def _slope(model: AttentionModel, name: str, alpha: float, at: Mapping[str, FixedPoint]) -> float:
-    """Derivative of the difference by alpha."""
-    if name == "alpha_c":
-        return at["semantic"].envelope - at["positional"].envelope
-    change = 1e-3 * alpha
-    ahead = solve(model, alpha + change, branch="semantic", digits=5, start=at["semantic"])
-    return (ahead["semantic"].test_error - at["semantic"].test_error) / change
-
-
-def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[float, float]:
-    """Two sample complexities between which the difference turns negative, from a rough scan."""
-    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
-    baseline = linear_baseline(model).test_error
-    ratio = (_HIGH / _LOW) ** (1.0 / (_SCAN - 1))
-    grid = [_LOW * ratio**k for k in range(_SCAN)]
-    values: dict[str, dict[float, float]] = {}
-    for branch in _branches(name):
-        values[branch] = {}
-        start = None
-        for alpha in reversed(grid):
-            try:
-                start = find(model, alpha, branch, start, progress, thorough=False)
-            except SearchEnded:
-                if values[branch]:
-                    break
-                continue
-            values[branch][alpha] = (
-                evolve(model, alpha, start, rough).train_loss
-                if name == "alpha_c"
-                else mean_test_loss(model, start, SEARCH_ACCURACY)[0] - baseline
+    Raises
+    ------
+    SearchEnded
+        If Newton's method does not converge from there.
+    ComputationFailed
+        If the digits are not reached.
+    """
+    accuracy = max(0.3 * 10.0**-digits, FINEST_ACCURACY)
+    tolerance = max(0.02 * 10.0**-digits, 1e-15)
+    alpha, overlaps = start.alpha, start.overlaps
+    while True:
+        coarse = _newton(model, name, alpha, overlaps, accuracy, tolerance, progress)
+        alpha = coarse.alpha
+        overlaps = {branch: point.step.overlaps for branch, point in coarse.points.items()}
+        fine = _at(model, name, alpha, overlaps, max(1e-2 * accuracy, 0.1 * FINEST_ACCURACY))
+        for branch, point in fine.points.items():
+            require_on_branch(point, branch)
+        refined = {
+            branch: Refined.of(model, alpha, branch, coarse.points[branch], point)
+            for branch, point in fine.points.items()
+        }
+        error = _error(model, name, coarse, fine, refined)
+        objections = [one.objection(10.0**-digits) for one in refined.values()]
+        progress(f"{name} = {alpha:.12g} +- {error:.1e}")
+        if error <= 0.5 * 10.0**-digits * alpha and not any(objections):
+            break
+        if accuracy <= FINEST_ACCURACY:
+            reached = significant_digits(error / alpha)
+            reason = next(filter(None, objections), "double precision")
+            raise ComputationFailed(
+                f"{name}: {reached} digits reached at alpha = {alpha:.10g}, {digits} asked "
+                f"({reason}); try fewer digits"
             )
-    common = [alpha for alpha in grid if all(alpha in found for found in values.values())]
-    if not common:
-        missing = " and ".join(branch for branch, found in values.items() if not found)
-        raise NotFound(
-            f"{name} was not found: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
-        )
-    signs = [
-        values["semantic"][alpha] - (values["positional"][alpha] if name == "alpha_c" else 0.0)
-        for alpha in common
-    ]
-    for k in range(1, len(common)):
-        if signs[k - 1] > 0.0 >= signs[k]:
-            return common[k - 1], common[k]
-    raise NotFound(
-        f"{name} was not found in [{_LOW}, {_HIGH}]: where the branches exist, between "
-        f"{common[0]:.4g} and {common[-1]:.4g}, the semantic side stays "
-        f"{'above' if signs[-1] > 0.0 else 'below'}"
+        accuracy = max(0.03 * accuracy, FINEST_ACCURACY)
+        moves = fine.moves(fine.step)
+        alpha += fine.step
+        overlaps = {
+            branch: Overlaps(*map(float, np.add(overlaps[branch], move)))
+            for branch, move in moves.items()
+        }
+    return Threshold(
+        name=name,
+        model=model,
+        alpha=alpha,
+        error=error,
+        digits=significant_digits(error / alpha),
+        method="Newton for the fixed points and alpha together",
+        at=FrozenMapping(
+            {
+                branch: described(model, alpha, branch, one, accuracy, _DESCRIBED_DIGITS)
+                for branch, one in refined.items()
+            }
+        ),
     )
+
+
+def _newton(
+    model: AttentionModel,
+    name: str,
+    alpha: float,
+    overlaps: _Overlaps,
+    accuracy: float,
+    tolerance: float,
+    progress: Progress,
+) -> _At:
+    """Newton's method for the fixed points and alpha, until a step is below `tolerance`."""
+    rho = model.rho
+    before = math.inf
+    for count in range(1, _MOST_STEPS + 1):
+        at = _at(model, name, alpha, overlaps, accuracy)
+        moves = at.moves(at.step)
+        change = max(abs(at.step) / alpha, *(point.change for point in at.points.values()))
+        progress(f"{name}: Newton step {count}, alpha = {alpha:.10g}, change {change:.1e}")
+        if change < tolerance or (change < _NOISE and change > 0.3 * before):
+            return at
+        if not math.isfinite(change):
+            break
+        before = change
+        share = min(1.0, 0.3 / change)
+        for branch, move in moves.items():
+            share = admissible_share(overlaps[branch], move, share, rho)
+        alpha += share * at.step
+        overlaps = {
+            branch: Overlaps(*map(float, np.add(overlaps[branch], share * move)))
+            for branch, move in moves.items()
+        }
+    raise SearchEnded(f"{name}: no convergence after {count} Newton steps near {alpha:.4g}")
+
+
+def _error(
+    model: AttentionModel, name: str, coarse: _At, fine: _At, refined: Mapping[str, Refined]
+) -> float:
+    """Absolute error of alpha; infinite if the slope is not known to differ from 0."""
+    if name == "alpha_c":
+        uncertainty = sum(one.errors["train_loss"] for one in refined.values())
+        gap = abs(fine.gap)
+    else:
+        semantic = refined["semantic"]
+        overlaps = semantic.fine.overlaps
+        test = mean_test_loss(model, overlaps, FINEST_ACCURACY)
+        baseline = linear_baseline(model)
+        # the correction that is left is part of `moved`
+        uncertainty = test.error + baseline.error + float(np.abs(test.gradient) @ semantic.moved)
+        gap = abs(test.value - baseline.test_error)
+    slope = abs(fine.slope) - 2.0 * abs(fine.slope - coarse.slope)
+    return (gap + uncertainty) / slope if slope > 0.0 else math.inf
+
+
+def _starts(model: AttentionModel, name: str, progress: Progress) -> list[Start]:
+    """Rough crossings in rising order, from the branches followed at low accuracy."""
+    tracks = {}
+    for branch in BRANCHES[name]:
+        tracks[branch] = _tracks(model, branch, progress)
+        if not tracks[branch]:
+            raise NotFound(f"{name} was not found: no {branch} branch in [{LOWEST}, {HIGHEST}]")
+    starts = [
+        start
+        for pair in product(*tracks.values())
+        for start in _meetings(model, name, dict(zip(tracks, pair, strict=True)))
+    ]
+    if starts:
+        return sorted(starts, key=lambda start: start.alpha)
+    ranges = "; ".join(
+        f"{branch}: " + ", ".join(f"{min(track):.4g} to {max(track):.4g}" for track in pieces)
+        for branch, pieces in tracks.items()
+    )
+    raise NotFound(
+        f"{name} was not found in [{LOWEST}, {HIGHEST}]: the two sides do not cross where they "
+        f"exist ({ranges})"
+    )
+
+
+def _meetings(model: AttentionModel, name: str, tracks: Mapping[str, _Track]) -> Iterator[Start]:
+    """Where the gap between tracks vanishes, by cubic interpolation."""
+    low = max(min(track) for track in tracks.values())
+    high = min(max(track) for track in tracks.values())
+    grid = sorted({alpha for track in tracks.values() for alpha in track if low <= alpha <= high})
+    if len(grid) < 2:
+        return
+    curves = [_interpolated(model, name, track) for track in tracks.values()]
+    levels = [curve(grid) for curve in curves]
+    slopes = [curve(grid, 1) for curve in curves]
+    if name == "alpha_l":
+        levels.append(np.full(len(grid), linear_baseline(model).test_error))
+        slopes.append(np.zeros(len(grid)))
+    gap = CubicHermiteSpline(grid, levels[0] - levels[1], slopes[0] - slopes[1])
+    overlaps = {branch: _overlaps(track) for branch, track in tracks.items()}
+    for alpha in map(float, gap.roots(extrapolate=False)):
+        yield Start(
+            alpha, {branch: Overlaps(*map(float, of(alpha))) for branch, of in overlaps.items()}
+        )
+
+
+_Track = dict[float, NewtonPoint]
+
+
+def _tracks(model: AttentionModel, branch: str, progress: Progress) -> list[_Track]:
+    """The pieces of a branch, each by sample complexity; from the highest to the lowest."""
+    pieces: list[_Track] = []
+    for k in range(_TRIES):
+        alpha = HIGHEST * (LOWEST / HIGHEST) ** (k / (_TRIES - 1))
+        if any(min(track) <= alpha <= max(track) for track in pieces):
+            continue
+        try:
+            start = find(model, alpha, branch, None, progress, starts=_STARTS, thorough=False)
+        except SearchEnded:
+            continue
+        pieces.append(_track(model, branch, alpha, start, progress))
+    return pieces
+
+
+def _track(
+    model: AttentionModel, branch: str, first: float, start: Overlaps, progress: Progress
+) -> _Track:
+    """A branch by sample complexity, followed both ways from `first`.
+
+    The steps in ln alpha are halved where Newton's method does not follow, so that the last one
+    shows within a few percent where the branch ends.
+    """
+    track = {first: settle(model, first, start, branch, progress)}
+    for end in (LOWEST, HIGHEST):
+        alpha, step = first, _LONGEST_STEP
+        while alpha != end and step >= _SHORTEST_STEP:
+            here = track[alpha]
+            way = math.log(end / alpha)
+            ahead = end if abs(way) <= step else alpha * math.exp(math.copysign(step, way))
+            guess = Overlaps(*map(float, np.add(here.overlaps, (ahead - alpha) * here.drift)))
+            try:
+                track[ahead] = settle(model, ahead, guess, branch, progress)
+            except ComputationFailed:
+                step *= 0.5
+            else:
+                alpha, step = ahead, min(1.5 * step, _LONGEST_STEP)
+    return dict(sorted(track.items()))
+
+
+def _interpolated(model: AttentionModel, name: str, track: _Track) -> CubicHermiteSpline:
+    """The training loss, or for alpha_l the test error, along a track."""
+    values, slopes = [], []
+    for point in track.values():
+        if name == "alpha_c":
+            values.append(point.step.train_loss)
+            slopes.append(point.step.expectations.means[columns.ENVELOPE])
+        else:
+            test = mean_test_loss(model, point.step.overlaps, SEARCH_ACCURACY)
+            values.append(test.value + float(test.gradient @ point.correction))
+            slopes.append(test.gradient @ point.drift)
+    return CubicHermiteSpline(list(track), values, slopes)
+
+
+def _overlaps(track: _Track) -> CubicHermiteSpline:
+    """The overlaps along a track."""
+    points = track.values()
+    return CubicHermiteSpline(list(track), [p.overlaps for p in points], [p.drift for p in points])

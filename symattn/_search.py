@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -64,6 +65,17 @@ class NewtonPoint:
         """The largest correction relative to the overlaps' scale."""
         scale = overlap_scale(self.step.overlaps)
         return float(np.max(np.abs(self.correction) / scale))
+
+    @property
+    def overlaps(self) -> Overlaps:
+        """After the correction, with m and theta on their positive side."""
+        q, m, V, theta = np.add(self.step.overlaps, self.correction)
+        return Overlaps(float(q), abs(float(m)), float(V), abs(float(theta)))
+
+    @property
+    def drift(self) -> FloatArray:
+        """d overlaps/d alpha along the branch, shape (4,)."""
+        return np.asarray(self.inverse @ self.step.image_by_alpha)
 
 
 def overlap_scale(overlaps: Overlaps) -> FloatArray:
@@ -128,14 +140,19 @@ def newton(
         before = change
         if not math.isfinite(change) or (count >= 8 and change > 0.3):
             break
-        shorten = min(1.0, 0.5 / change)
-        while True:
-            q, m, V, theta = np.add(overlaps, shorten * point.correction)
-            if q - theta**2 / rho > 0.3 * (overlaps.q - overlaps.theta**2 / rho):
-                break
-            shorten *= 0.6
-        overlaps = Overlaps(float(q), float(m), float(V), float(theta))
+        share = admissible_share(overlaps, point.correction, min(1.0, 0.5 / change), rho)
+        overlaps = Overlaps(*map(float, np.add(overlaps, share * point.correction)))
     raise SearchEnded(f"no convergence after {count} Newton steps")
+
+
+def admissible_share(overlaps: Overlaps, step: FloatArray, share: float, rho: float) -> float:
+    """`share`, or as much of it as leaves q - theta^2/rho positive after that share of a step."""
+    least = 0.3 * (overlaps.q - overlaps.theta**2 / rho)
+    while True:
+        q, _, _, theta = np.add(overlaps, share * step)
+        if q - theta**2 / rho > least:
+            return share
+        share *= 0.6
 
 
 def find(
@@ -145,11 +162,13 @@ def find(
     start: Overlaps | None,
     progress: Progress,
     *,
+    starts: int = 4,
     thorough: bool = True,
 ) -> Overlaps:
     """Rough overlaps of the (meta)stable solution on `branch`.
 
-    Without `thorough`, the branch is not followed from other sample complexities.
+    From `start`, if there is one, then from so many others. Without `thorough`, the branch is not
+    followed from other sample complexities.
 
     Raises
     ------
@@ -159,9 +178,9 @@ def find(
     if branch == "semantic" and model.omega == 1.0:
         raise SearchEnded("at omega = 1 the target does not depend on h*: theta = 0")
     ends = []
-    for guess in [*([start] if start else []), *_starts(model, alpha, branch)]:
+    for guess in [*([start] if start else []), *islice(_starts(model, alpha, branch), starts)]:
         try:
-            return _settle(model, alpha, guess, branch, progress)
+            return settle(model, alpha, guess, branch, progress).overlaps
         except ComputationFailed as error:
             ends.append(str(error))
     for anchor in (5.0, 0.5) if thorough else ():
@@ -192,15 +211,15 @@ def _starts(model: AttentionModel, alpha: float, branch: str) -> Iterator[Overla
             yield Overlaps(size * q, 0.0, V, 0.0)
 
 
-def _settle(
+def settle(
     model: AttentionModel, alpha: float, start: Overlaps, branch: str, progress: Progress
-) -> Overlaps:
+) -> NewtonPoint:
     """Newton from `start`, and a check that it ended on the branch and is stable within it."""
     rough = Resolution.for_accuracy(SEARCH_ACCURACY)
-    point = newton(model, alpha, start, branch, rough, 1e-4, progress)
-    overlaps = Overlaps(*map(float, np.add(point.step.overlaps, point.correction)))
+    q, m, V, theta = start
+    point = newton(model, alpha, Overlaps(q, abs(m), V, abs(theta)), branch, rough, 1e-4, progress)
     require_on_branch(point, branch)
-    return Overlaps(overlaps.q, abs(overlaps.m), overlaps.V, abs(overlaps.theta))
+    return point
 
 
 def require_on_branch(point: NewtonPoint, branch: str) -> None:
@@ -228,7 +247,7 @@ def _follow(
     starts = _starts(model, anchor, branch)
     for _ in range(2):
         try:
-            overlaps = _settle(model, anchor, next(starts), branch, progress)
+            overlaps = settle(model, anchor, next(starts), branch, progress).overlaps
             break
         except SearchEnded as error:
             ended = error
@@ -239,7 +258,7 @@ def _follow(
     while not math.isclose(reached, alpha, rel_tol=1e-9):
         ahead = reached * ratio
         try:
-            overlaps = _settle(model, ahead, overlaps, branch, progress)
+            overlaps = settle(model, ahead, overlaps, branch, progress).overlaps
         except SearchEnded as error:
             raise SearchEnded(
                 f"the branch of alpha = {reached:.4g} is lost before {ahead:.4g}: {error}"

@@ -39,7 +39,7 @@ from symattn.zero_point import ZeroPoint, zero_point
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
 
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
-_FINEST_ACCURACY = 1e-13
+FINEST_ACCURACY = 1e-13
 _MOST_DIGITS = 14
 #: Accuracy at which replicon and jump probability are taken where the prox jumps.
 _DESCRIBED = 1e-5
@@ -287,9 +287,9 @@ def _fixed_point(
         _refuse_where_the_prox_jumps(model, alpha, branch, digits, overlaps)
     # more digits than there are anywhere are tried all the same, to say how far one comes
     tolerance = 0.02 * 10.0 ** -min(digits, _MOST_DIGITS)
-    accuracy = max(0.3 * 10.0**-digits, _FINEST_ACCURACY)
+    accuracy = max(0.3 * 10.0**-digits, FINEST_ACCURACY)
     while True:
-        finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
+        finer = max(1e-2 * accuracy, 0.1 * FINEST_ACCURACY)
         try:
             coarse = newton(
                 model,
@@ -309,12 +309,12 @@ def _fixed_point(
                 f"refined to {digits} ({error}); try fewer digits"
             ) from error
         progress(f"alpha = {alpha:.6g}, {branch}: certified step, change {fine.change:.1e}")
-        refined = _Refined.of(model, alpha, branch, coarse, fine)
+        refined = Refined.of(model, alpha, branch, coarse, fine)
         objection = refined.objection(10.0**-digits)
-        refinable = accuracy > _FINEST_ACCURACY
+        refinable = accuracy > FINEST_ACCURACY
         enough = _digits_reached(refined.values, refined.errors) >= digits and not objection
         if enough or not refinable:
-            point = _described(model, alpha, branch, refined, accuracy, digits)
+            point = described(model, alpha, branch, refined, accuracy, digits)
             if enough and _digits_reached(point.to_dict(), point.errors) >= digits:
                 return point
         if not refinable:
@@ -323,7 +323,7 @@ def _fixed_point(
                 f"{branch} branch at alpha = {alpha:.6g}: {digits} digits cannot be certified: "
                 f"{objection}; try fewer digits"
             )
-        accuracy = max(0.03 * accuracy, _FINEST_ACCURACY)
+        accuracy = max(0.03 * accuracy, FINEST_ACCURACY)
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
 
 
@@ -341,7 +341,7 @@ def _refuse_where_the_prox_jumps(
 
 
 @dataclass(frozen=True, slots=True)
-class _Refined:
+class Refined:
     """State evolution at one point by a coarse and a fine set of grids, and what that certifies.
 
     Attributes
@@ -374,7 +374,7 @@ class _Refined:
         branch: str,
         coarse: NewtonPoint,
         fine: NewtonPoint,
-    ) -> _Refined:
+    ) -> Refined:
         """Errors at `fine.step.overlaps`, from the difference to `coarse`."""
         step, other = fine.step, coarse.step
         overlaps = step.overlaps
@@ -460,11 +460,11 @@ class _Refined:
         return ""
 
 
-def _described(
+def described(
     model: AttentionModel,
     alpha: float,
     branch: str,
-    refined: _Refined,
+    refined: Refined,
     accuracy: float,
     digits: int,
 ) -> FixedPoint:
@@ -504,17 +504,8 @@ def _test_error(
     model: AttentionModel, overlaps: Overlaps, moved: FloatArray, digits: int
 ) -> tuple[float, float]:
     """eps_g and its error when the overlaps may be off by `moved`."""
-    value, error = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
-    rough = 1e-5
-    here = mean_test_loss(model, overlaps, rough)[0]
-    for k in range(4):
-        if k != 2 and moved[k] > 0.0:  # eps_g does not depend on V
-            ahead = list(overlaps)
-            change = 1e-3 * max(abs(ahead[k]), 1e-3 * math.sqrt(overlaps.q))
-            ahead[k] += change
-            shifted = mean_test_loss(model, Overlaps(*ahead), rough)[0]
-            error += float(abs(shifted - here) / change * moved[k])
-    return value, error
+    at = mean_test_loss(model, overlaps, 10.0 ** -(min(digits, 11) + 2))
+    return at.value, at.error + float(np.abs(at.gradient) @ moved)
 
 
 def _description(alpha: float, V: float, of: Expectations) -> FloatArray:
@@ -524,7 +515,7 @@ def _description(alpha: float, V: float, of: Expectations) -> FloatArray:
 
 
 def _description_and_errors(
-    model: AttentionModel, alpha: float, refined: _Refined, accuracy: float
+    model: AttentionModel, alpha: float, refined: Refined, accuracy: float
 ) -> tuple[FloatArray, FloatArray]:
     """`_description` at the fixed point, and its absolute errors.
 

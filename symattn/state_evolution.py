@@ -45,6 +45,8 @@ class Step:
         d image/d overlaps, both in the order (q, m, V, theta).
     hats_jacobian : array, shape (4, 4)
         d hats/d overlaps.
+    image_by_alpha : array, shape (4,)
+        d image/d alpha at fixed overlaps, where the hats are proportional to alpha.
     train_loss, train_loss_direct : float
         eps_t in the extremal form and as alpha E[loss at the prox] + lambda q/(2 sigma^2). Equal
         at a fixed point; only the first is stationary there.
@@ -57,6 +59,7 @@ class Step:
     image: Overlaps
     jacobian: FloatArray
     hats_jacobian: FloatArray
+    image_by_alpha: FloatArray
     train_loss: float
     train_loss_direct: float
     expectations: Expectations
@@ -119,6 +122,7 @@ def evolve(
         image=Overlaps(*ridge(*conjugates, model.lam, sigma)),
         jacobian=outer @ inner,
         hats_jacobian=inner,
+        image_by_alpha=outer @ np.array(conjugates) / alpha,
         train_loss=train_loss_extremal(
             alpha, means[columns.ENVELOPE], *overlaps, *conjugates, model.lam, sigma
         ),

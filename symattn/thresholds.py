@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symattn._checks import checked_digits, checked_model
+from symattn._progress import silent
 from symattn.errors import InvalidInput
 from symattn.model import AttentionModel
 
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
 CROSSINGS = ("alpha_c", "alpha_l")
 WEAK = ("weak_positional", "weak_semantic", "weak_bulk")
 THRESHOLDS = (*CROSSINGS, *WEAK)
+
+#: The branches that a threshold is about.
+BRANCHES = {
+    "alpha_c": ("semantic", "positional"),
+    "alpha_l": ("semantic",),
+    **dict.fromkeys(WEAK, ("zero",)),
+}
+
+#: Range of alpha in which crossings are looked for.
+LOWEST, HIGHEST = 0.05, 5.0
 
 #: Digits when none are asked for.
 DIGITS = {**dict.fromkeys(CROSSINGS, 6), **dict.fromkeys(WEAK, 15)}
@@ -95,7 +106,7 @@ def threshold(
     certificate: str | None = None,
     progress: Progress | None = None,
 ) -> Threshold:
-    """A threshold in the sample complexity alpha = n/d.
+    """A threshold in the sample complexity alpha = n/d, the lowest in [0.05, 5] of several.
 
     Parameters
     ----------
@@ -123,6 +134,28 @@ def threshold(
         If the threshold does not exist, with the reason, or the digits or the proof are not
         reached.
     """
+    return next(_in_order(model, name, digits, certificate, progress or silent))
+
+
+def thresholds(
+    model: AttentionModel,
+    name: str,
+    *,
+    digits: int | None = None,
+    certificate: str | None = None,
+    progress: Progress | None = None,
+) -> tuple[Threshold, ...]:
+    """All thresholds of a name in [0.05, 5], in rising order; else as `threshold`."""
+    return tuple(_in_order(model, name, digits, certificate, progress or silent))
+
+
+def _in_order(
+    model: AttentionModel,
+    name: str,
+    digits: int | None,
+    certificate: str | None,
+    progress: Progress,
+) -> Iterator[Threshold]:
     checked_model(model).require_solvable()
     if name not in THRESHOLDS:
         raise InvalidInput.of("name", name, f"one of {', '.join(THRESHOLDS)}")
@@ -131,9 +164,10 @@ def threshold(
     if certificate is not None and certificate not in allowed:
         raise InvalidInput.of("certificate", certificate, f"{' or '.join(allowed)} for {name}")
     if name in CROSSINGS:
-        from symattn._crossing import crossing
+        from symattn._crossing import crossings
 
-        return crossing(model, name, digits=digits, progress=progress)
-    from symattn.weak_learning import weak_threshold
+        yield from crossings(model, name, digits, progress)
+    else:
+        from symattn.weak_learning import weak_threshold
 
-    return weak_threshold(model, name, digits, certificate=certificate, progress=progress)
+        yield weak_threshold(model, name, digits, certificate=certificate, progress=progress)
