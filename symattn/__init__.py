@@ -5,12 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from symattn.errors import ComputationFailed, InvalidInput, SymattnError
-from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
+from symattn.errors import ComputationFailed, InvalidInput, NotFound, SymattnError
 
 if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
     from symattn.fixed_points import FixedPoint, Solution, solve
+    from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
     from symattn.symbolic.regenerate import derive
     from symattn.thresholds import Threshold, crossing
@@ -26,6 +26,7 @@ __all__ = [
     "Hats",
     "InvalidInput",
     "LinearBaseline",
+    "NotFound",
     "Overlaps",
     "Solution",
     "SymattnError",
@@ -36,13 +37,16 @@ __all__ = [
     "solve",
 ]
 
-# Names whose modules load numerical or symbolic libraries: imported when first asked for, so that
-# `import symattn` costs milliseconds.
+# Imported when first asked for, so that `import symattn` costs milliseconds: most of these modules
+# load numerical or symbolic libraries.
 _HOMES = {
+    "ASYMMETRIC": "symattn.model",
+    "AttentionModel": "symattn.model",
     "FixedPoint": "symattn.fixed_points",
     "Hats": "symattn.overlaps",
     "LinearBaseline": "symattn.baselines",
     "Overlaps": "symattn.overlaps",
+    "STANDARD": "symattn.model",
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
     "crossing": "symattn.thresholds",

@@ -5,8 +5,9 @@ user cache), free of the interpreter lock so that threads run it side by side, w
 
 numba compiles what a function calls into it, but asks only the function's own file whether a cached
 version is out of date. So the name under which a function is cached carries a digest of the other
-files that it takes compiled functions from: a changed kernel is another name, for every function
-that reaches it, and processes that run different versions do not meet.
+files that it takes compiled functions from, and of the numbers that stand in any of them as
+constants: a changed kernel or constant is another name, for every function that reaches it, and
+processes that run different versions do not meet.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def compiled(function: _F) -> _F:
     """Compile `function` with numba on its first call."""
     name = function.__qualname__
     # numba takes the name of the cache file from here, once, in the decorator.
-    function.__qualname__ = f"{name}-{_digest_of_callees(function)}"
+    function.__qualname__ = f"{name}-{_digest_of_what_it_uses(function)}"
     try:
         dispatcher: Any = njit(cache=True, error_model="numpy", nogil=True)(function)
     finally:
@@ -36,23 +37,29 @@ def compiled(function: _F) -> _F:
     return dispatcher
 
 
-def _digest_of_callees(function: Callable[..., Any]) -> str:
-    """Digest of the files that the compiled functions which `function` can reach stand in.
+def _digest_of_what_it_uses(function: Callable[..., Any]) -> str:
+    """Digest of the files of the compiled functions that `function` can reach, and of constants.
 
-    Its own file is left out: numba looks after that one.
+    Its own file is left out: numba looks after that one. The constants are those imported into one
+    of the files, from wherever: compiled code holds their values.
     """
     own = function.__code__.co_filename
     files = {own}
-    _add_callees(function.__globals__, files)
-    return sha256(b"".join(_digest(path) for path in sorted(files - {own}))).hexdigest()[:16]
+    constants: set[str] = set()
+    _add_used(function.__globals__, files, constants)
+    parts = [_digest(path) for path in sorted(files - {own})]
+    parts += [constant.encode() for constant in sorted(constants)]
+    return sha256(b"\n".join(parts)).hexdigest()[:16]
 
 
-def _add_callees(names: Mapping[str, Any], files: set[str]) -> None:
-    """Add the files of the compiled functions among `names`, and of what those can reach."""
-    for value in list(names.values()):
-        if is_jitted(value) and value.py_func.__code__.co_filename not in files:
+def _add_used(names: Mapping[str, Any], files: set[str], constants: set[str]) -> None:
+    """Add numbers among `names`, files of compiled functions there, and what those can reach."""
+    for name, value in list(names.items()):
+        if isinstance(value, bool | int | float):
+            constants.add(f"{name} = {value!r}")
+        elif is_jitted(value) and value.py_func.__code__.co_filename not in files:
             files.add(value.py_func.__code__.co_filename)
-            _add_callees(value.py_func.__globals__, files)
+            _add_used(value.py_func.__globals__, files, constants)
 
 
 @lru_cache

@@ -9,13 +9,14 @@ solution of a smaller subspace, the branch is followed here from other sample co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+from symattn._progress import Progress
 from symattn._typing import FloatArray
-from symattn.errors import ComputationFailed
+from symattn.errors import ComputationFailed, NotFound
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.quadrature.expectations import Resolution
@@ -24,8 +25,10 @@ from symattn.state_evolution import Step, evolve
 #: Which of (q, m, V, theta) are unknown on each branch.
 UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]}
 
+#: Accuracy of the means while a branch is looked for, and wherever a rough value is enough.
+SEARCH_ACCURACY = 1e-3
+
 _MOST_STEPS = 15
-_ROUGH = 1e-3
 #: Overlaps below these, relative to their scale, count as zero in the search.
 _COLLAPSED_Q = 1e-5
 #: Corrections this small that do not shrink any more are quadrature noise.
@@ -34,10 +37,8 @@ _NOISE = 1e-4
 _RUNAWAY_V = 5.0
 _NO_OVERLAP = 1e-4
 
-Progress = Callable[[str], None]
 
-
-class SearchEnded(ComputationFailed):
+class SearchEnded(NotFound):
     """Newton's method did not end on the branch; the message says where it went instead."""
 
 
@@ -171,7 +172,7 @@ def find(
     reasons = list(dict.fromkeys(ends))
     raise SearchEnded(
         f"no {branch} fixed point found at alpha = {alpha:.6g}: {len(ends)} searches ended "
-        f"otherwise ({'; '.join(reasons[:3])})"
+        f"otherwise ({'; '.join(reasons[:3])}); try a larger alpha or a smaller lambda"
     )
 
 
@@ -195,7 +196,7 @@ def _settle(
     model: AttentionModel, alpha: float, start: Overlaps, branch: str, progress: Progress
 ) -> Overlaps:
     """Newton from `start`, and a check that it ended on the branch and is stable within it."""
-    rough = Resolution.for_accuracy(_ROUGH)
+    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
     point = newton(model, alpha, start, branch, rough, 1e-4, progress)
     overlaps = Overlaps(*map(float, np.add(point.step.overlaps, point.correction)))
     require_on_branch(point, branch)

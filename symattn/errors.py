@@ -51,3 +51,10 @@ class ComputationFailed(SymattnError, RuntimeError):
 
     The message says what was reached and what to try.
     """
+
+
+class NotFound(ComputationFailed):
+    """What was asked for was searched for and not found: evidence that it is absent, no proof.
+
+    The message says where the searches ended.
+    """

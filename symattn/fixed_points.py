@@ -11,23 +11,25 @@ from typing import Any
 import numpy as np
 
 from symattn._checks import checked_digits
+from symattn._progress import Progress, silent
 from symattn._search import (
+    SEARCH_ACCURACY,
     UNKNOWNS,
     NewtonPoint,
-    Progress,
     SearchEnded,
     find,
     newton,
     newton_point,
     require_on_branch,
 )
+from symattn._tables import fixed_point_lines, solution_table
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.state_evolution import Step
@@ -38,8 +40,6 @@ BRANCHES = ("semantic", "positional", "uninformed", "zero")
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 _FINEST_ACCURACY = 1e-13
 _MOST_DIGITS = 14
-#: Accuracy at which sensitivities are taken.
-_ROUGH = 1e-3
 #: Accuracy at which replicon and jump probability are taken where the prox jumps.
 _DESCRIBED = 1e-5
 #: The two sums over the fold that are compared have kinks and agree to a percent or so.
@@ -103,6 +103,17 @@ class FixedPoint:
     certificate: Mapping[str, Any]
     eigenvalues: tuple[complex, ...]
 
+    def __str__(self) -> str:
+        """A table: every number with its error and meaning."""
+        return "\n".join([f"alpha = {self.alpha!r}", *fixed_point_lines(self)])
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether no eigenvalue has a real part above +1; None at Q = 0, where none are given."""
+        if not self.eigenvalues:
+            return None
+        return max(eigenvalue.real for eigenvalue in self.eigenvalues) <= 1.0
+
     def to_dict(self) -> dict[str, Any]:
         """The fixed point as JSON-able values; `errors` has the names of the numbers."""
         return {
@@ -118,6 +129,7 @@ class FixedPoint:
             "jump_flux": self.jump_flux,
             "errors": dict(self.errors),
             "certificate": dict(self.certificate),
+            "stable": self.stable,
             "eigenvalues": [[z.real, z.imag] for z in self.eigenvalues],
         }
 
@@ -132,8 +144,10 @@ class Solution:
     absent : mapping
         For each branch asked for without a fixed point here, why it is thought to have none, or
         why it was not computed.
-    linear_test_error, linear_test_error_error : float
-        Test error of the best linear positional map, and its absolute error.
+    linear_test_error : float
+        Test error of the best linear positional map.
+    errors : mapping
+        Absolute error of `linear_test_error`, by that name.
     """
 
     model: AttentionModel
@@ -141,7 +155,11 @@ class Solution:
     fixed_points: tuple[FixedPoint, ...]
     absent: Mapping[str, str]
     linear_test_error: float
-    linear_test_error_error: float
+    errors: Mapping[str, float]
+
+    def __str__(self) -> str:
+        """Tables of the fixed points, and the reasons for those that are absent."""
+        return solution_table(self)
 
     def __getitem__(self, branch: str) -> FixedPoint:
         for point in self.fixed_points:
@@ -157,7 +175,7 @@ class Solution:
             "fixed_points": [point.to_dict() for point in self.fixed_points],
             "absent": dict(self.absent),
             "linear_test_error": self.linear_test_error,
-            "errors": {"linear_test_error": self.linear_test_error_error},
+            "errors": dict(self.errors),
         }
 
 
@@ -187,15 +205,17 @@ def solve(
     ------
     InvalidInput
         For an argument outside its domain, or a model that is not L = 2, r = t = 1, isotropic.
+    NotFound
+        If a named branch is not found here.
     ComputationFailed
-        If a named branch does not exist here, or the digits are not reached.
+        If the digits are not reached.
     """
     model.require_solvable()
     alpha = _checked_alpha(alpha)
     if branch not in (*BRANCHES, "all", "best"):
         raise InvalidInput.of("branch", branch, f"one of {', '.join(BRANCHES)}, all, best")
     digits = checked_digits(digits)
-    report = progress or _silent
+    report = progress or silent
     names = BRANCHES if branch in ("all", "best") else (branch,)
     found = []
     absent = {}
@@ -204,7 +224,7 @@ def solve(
         try:
             rough = start.overlaps if start is not None and start.branch == name else None
             found.append(_fixed_point(model, alpha, name, digits, rough, report))
-        except (SearchEnded, _NotRegular) as error:
+        except NotFound as error:
             if branch == name:
                 raise
             absent[name] = str(error)
@@ -226,16 +246,12 @@ def solve(
         fixed_points=tuple(found),
         absent=MappingProxyType(absent),
         linear_test_error=baseline.test_error,
-        linear_test_error_error=baseline.error,
+        errors=MappingProxyType({"linear_test_error": baseline.error}),
     )
 
 
-class _NotRegular(ComputationFailed):
+class _NotRegular(NotFound):
     """Q = 0 is not a fixed point of the regular form."""
-
-
-def _silent(_: str) -> None:
-    pass
 
 
 def _checked_alpha(alpha: object) -> float:
@@ -261,13 +277,11 @@ def _fixed_point(
         return point
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
     if digits > _MOST_DIGITS:
-        raise ComputationFailed(
-            f"{branch} branch at alpha = {alpha:.6g}: {digits} digits asked, double precision has "
-            f"about 10 where the prox jumps and {_MOST_DIGITS} elsewhere; try fewer digits"
-        )
-    accuracy = max(10.0**-digits, _FINEST_ACCURACY)
+        _refuse_where_the_prox_jumps(model, alpha, branch, digits, overlaps)
+    # more digits than there are anywhere are tried all the same, to say how far one comes
+    tolerance = 0.02 * 10.0 ** -min(digits, _MOST_DIGITS)
+    accuracy = max(0.3 * 10.0**-digits, _FINEST_ACCURACY)
     while True:
-        tolerance = 0.02 * 10.0**-digits
         finer = max(1e-2 * accuracy, 0.1 * _FINEST_ACCURACY)
         try:
             coarse = newton(
@@ -303,6 +317,19 @@ def _fixed_point(
             )
         accuracy = max(0.03 * accuracy, _FINEST_ACCURACY)
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
+
+
+def _refuse_where_the_prox_jumps(
+    model: AttentionModel, alpha: float, branch: str, digits: int, rough: Overlaps
+) -> None:
+    """Where the prox jumps, finding out how many digits there are would take a minute."""
+    at = channel_expectations(model, rough, Resolution.for_accuracy(SEARCH_ACCURACY))
+    if at.certificate.fold > 0.0:
+        reached = ", ".join(f"{name} = {value:.3g}" for name, value in rough._asdict().items())
+        raise ComputationFailed(
+            f"{branch} branch at alpha = {alpha:.6g}: about 3 digits reached ({reached}), {digits} "
+            "asked; double precision ends at about 10 where the prox jumps; try 8 digits"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,10 +375,10 @@ class _Refined:
         rounding = max(4e-16, certificate.normalisation)
         # kinks that the rule over h* does not know make its convergence algebraic
         safety = 2.0 if certificate.fold > 0.0 else 1.0
-        moved = np.abs(fine.correction) + np.abs(
-            safety * (fine.inverse @ np.subtract(step.image, other.image))
-        )
-        moved += np.abs(fine.inverse) @ (rounding * np.abs(overlaps))
+        # errors of different means may be of either sign, so they do not cancel here
+        spread = safety * np.abs(np.subtract(step.image, other.image))
+        spread += rounding * np.abs(overlaps)
+        moved = np.abs(fine.correction) + np.abs(fine.inverse) @ spread
         hats_moved = safety * np.abs(np.subtract(step.hats, other.hats))
         hats_moved += np.abs(step.hats_jacobian) @ moved + rounding * np.abs(step.hats)
         for zero in set(range(4)) - {*UNKNOWNS[branch]}:
@@ -502,7 +529,8 @@ def _description_and_errors(
         resolution = Resolution.for_accuracy(aim)
         return _description(alpha, at.V, channel_expectations(model, at, resolution, diagnose=True))
 
-    rough = diagnosed(overlaps, _ROUGH)
+    # sensitivities need no more than the search's accuracy
+    rough = diagnosed(overlaps, SEARCH_ACCURACY)
     description = _description(alpha, V, refined.fine.expectations)
     errors = refined.safety * np.abs(
         description - _description(alpha, V, refined.coarse.expectations)
@@ -519,7 +547,7 @@ def _description_and_errors(
             change = 0.02 * abs(overlaps[k])
             ahead = list(overlaps)
             ahead[k] += change if k != 3 else -change
-            there = diagnosed(Overlaps(*ahead), _ROUGH)
+            there = diagnosed(Overlaps(*ahead), SEARCH_ACCURACY)
             errors += np.abs(there - rough) / change * refined.moved[k]
     errors[0] += refined.rounding
     return description, errors

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from symattn.baselines import LinearBaseline
 from symattn.fixed_points import FixedPoint
+from symattn.model import AttentionModel
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +35,7 @@ def curves_figure(
     curves: Mapping[str, Sequence[FixedPoint]],
     thresholds: Mapping[str, Threshold],
     baseline: LinearBaseline,
+    model: AttentionModel,
 ) -> Figure:
     """Overlaps, training loss and test error against the sample complexity alpha.
 
@@ -47,6 +49,8 @@ def curves_figure(
         error crosses that of the linear map; either may be missing.
     baseline : LinearBaseline
         The best linear map, a horizontal line among the test errors.
+    model : AttentionModel
+        Whose parameters stand above the figure.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -61,6 +65,7 @@ def curves_figure(
         errors.axhline(baseline.test_error, color="0.45", linestyle=":", label="best linear map")
         _mark(losses, thresholds.get("alpha_c"), r"$\alpha_c$", "train_loss")
         _mark(errors, thresholds.get("alpha_l"), r"$\alpha_l$", "test_error")
+        overlaps.set_title(_parameters(model), fontsize=8)
         overlaps.set_ylabel("overlaps")
         losses.set_ylabel(r"training loss $\epsilon_t$")
         errors.set_ylabel(r"test error $\epsilon_g$")
@@ -81,6 +86,14 @@ def save(figure: Figure, file: BinaryIO, kind: str) -> None:
     metadata = {"svg": {"Date": None}, "png": {"Software": None}}[kind]
     with rc_context(_SETTINGS):
         figure.savefig(file, format=kind, dpi=200, metadata=metadata)
+
+
+def _parameters(model: AttentionModel) -> str:
+    rows = ", ".join("[" + ", ".join(f"{x:g}" for x in row) + "]" for row in model.mixing)
+    return (
+        rf"$\sigma$ = {model.sigma:g}, $\lambda$ = {model.lam:g}, "
+        rf"$\omega$ = {model.omega:g}, $A$ = [{rows}]"
+    )
 
 
 def _draw(axes: Axes, branch: str, curve: Sequence[FixedPoint], values: Sequence[float]) -> None:
@@ -113,7 +126,7 @@ def _mark(axes: Axes, threshold: Threshold | None, symbol: str, loss: str) -> No
         threshold.alpha, height, marker="o", markersize=8, markerfacecolor="none", color="black"
     )
     axes.annotate(
-        symbol,
+        f"{symbol} = {threshold.alpha:.4f}",
         (threshold.alpha, 0.04),
         xycoords=axes.get_xaxis_transform(),
         xytext=(4, 0),

@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
+from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
-from symattn.errors import ComputationFailed
+from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
-from symattn.thresholds import Threshold, crossing
+from symattn.thresholds import CROSSINGS, Threshold, crossing
 
-Progress = Callable[[str], None]
 _T = TypeVar("_T")
 
-BRANCHES = ("semantic", "positional")
-THRESHOLDS = ("alpha_c", "alpha_l")
+#: The branches between which the transition happens.
+_RIVALS = ("semantic", "positional")
 
 #: Where both branches are given with all their numbers: one of the published sample complexities.
 ALPHA = 11 / 7
@@ -51,8 +51,10 @@ class Report:
     thresholds : mapping
         alpha_c and alpha_l, to six digits.
     baseline : LinearBaseline
+    absent : mapping
+        Branches and thresholds that were searched for and not found, and why.
     failures : mapping
-        Which part of the job failed, and why. That a branch ends is no failure.
+        Which part of the job failed, and why. That something is not there is no failure.
     """
 
     model: AttentionModel
@@ -61,6 +63,7 @@ class Report:
     ends: Mapping[str, Mapping[float, str]]
     thresholds: Mapping[str, Threshold]
     baseline: LinearBaseline
+    absent: Mapping[str, str]
     failures: Mapping[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,6 +80,7 @@ class Report:
             },
             "linear_test_error": self.baseline.test_error,
             "errors": {"linear_test_error": self.baseline.error},
+            "absent": dict(self.absent),
             "failures": dict(self.failures),
         }
 
@@ -100,26 +104,31 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
     model.require_solvable()
     if find_spec("matplotlib") is None:
         raise ComputationFailed("matplotlib is missing; pip install 'symattn[plot]' brings it")
+    absent: dict[str, str] = {}
     failures: dict[str, str] = {}
 
     def attempt(part: str, compute: Callable[[], _T]) -> list[_T]:
-        """What is computed, or nothing and a failure."""
+        """What is computed, or nothing and why."""
+        progress(part)
         try:
             return [compute()]
+        except NotFound as error:
+            absent[part] = str(error)
+            return []
         except ComputationFailed as error:
             failures[part] = str(error)
             return []
 
     attempt("derivation", lambda: _check_derivation(progress))
     fixed_points: list[FixedPoint] = []
-    for branch in BRANCHES:
-        at_alpha = partial(solve, model, ALPHA, branch=branch, progress=progress)
+    for branch in _RIVALS:
+        at_alpha = partial(solve, model, ALPHA, branch=branch)
         for solution in attempt(f"{branch} branch", at_alpha):
             fixed_points.extend(solution.fixed_points)
     thresholds = {
         name: threshold
-        for name in THRESHOLDS
-        for threshold in attempt(name, partial(crossing, model, name, progress=progress))
+        for name in CROSSINGS
+        for threshold in attempt(name, partial(crossing, model, name))
     }
     followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
     return Report(
@@ -129,6 +138,7 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         ends={branch: ends for branch, (_, ends) in followed.items()},
         thresholds=thresholds,
         baseline=linear_baseline(model),
+        absent=absent,
         failures=failures,
     )
 
@@ -152,13 +162,13 @@ def _follow(
     for side in (below, above):
         start = origin
         for alpha in side:
+            progress(f"{origin.branch} branch at alpha = {alpha:.4g}")
             try:
                 solution = solve(
                     model,
                     alpha,
                     branch=origin.branch,
                     digits=_DIGITS_OF_CURVES,
-                    progress=progress,
                     start=start,
                 )
             except ComputationFailed as error:
@@ -179,7 +189,7 @@ def write_report(report: Report, out: Path) -> tuple[Path, ...]:
     """
     from symattn.plotting import curves_figure, save
 
-    figure = curves_figure(report.curves, report.thresholds, report.baseline)
+    figure = curves_figure(report.curves, report.thresholds, report.baseline, report.model)
     contents = {
         "report.json": (json.dumps(report.to_dict(), indent=2, allow_nan=False) + "\n").encode()
     }

@@ -25,7 +25,7 @@ from symattn.kernels.generated.numba_l2_r1_t1 import (
 )
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 
 

@@ -15,9 +15,10 @@ from types import MappingProxyType
 from typing import Any
 
 from symattn._checks import checked_digits
-from symattn._search import Progress, SearchEnded, find
+from symattn._progress import Progress, silent
+from symattn._search import SEARCH_ACCURACY, SearchEnded, find
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
 from symattn.quadrature.expectations import Resolution
@@ -28,7 +29,6 @@ CROSSINGS = ("alpha_c", "alpha_l")
 
 #: Where the lowest crossing is looked for, and at how many points.
 _LOW, _HIGH, _SCAN = 0.05, 5.0, 15
-_ROUGH = 1e-3
 _MOST_STEPS = 12
 
 
@@ -93,7 +93,7 @@ def crossing(
     if name not in CROSSINGS:
         raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
     digits = checked_digits(digits)
-    report = progress or (lambda _: None)
+    report = progress or silent
     low, high = _bracket(model, name, report)
     alpha = math.sqrt(low * high)
     at: dict[str, FixedPoint] = {}
@@ -178,7 +178,7 @@ def _slope(model: AttentionModel, name: str, alpha: float, at: Mapping[str, Fixe
 
 def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[float, float]:
     """Two sample complexities between which the difference turns negative, from a rough scan."""
-    rough = Resolution.for_accuracy(_ROUGH)
+    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
     baseline = linear_baseline(model).test_error
     ratio = (_HIGH / _LOW) ** (1.0 / (_SCAN - 1))
     grid = [_LOW * ratio**k for k in range(_SCAN)]
@@ -196,13 +196,13 @@ def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[floa
             values[branch][alpha] = (
                 evolve(model, alpha, start, rough).train_loss
                 if name == "alpha_c"
-                else mean_test_loss(model, start, _ROUGH)[0] - baseline
+                else mean_test_loss(model, start, SEARCH_ACCURACY)[0] - baseline
             )
     common = [alpha for alpha in grid if all(alpha in found for found in values.values())]
     if not common:
         missing = " and ".join(branch for branch, found in values.items() if not found)
-        raise ComputationFailed(
-            f"{name} does not exist: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
+        raise NotFound(
+            f"{name} was not found: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
         )
     signs = [
         values["semantic"][alpha] - (values["positional"][alpha] if name == "alpha_c" else 0.0)
@@ -211,8 +211,8 @@ def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[floa
     for k in range(1, len(common)):
         if signs[k - 1] > 0.0 >= signs[k]:
             return common[k - 1], common[k]
-    raise ComputationFailed(
-        f"{name} does not exist in [{_LOW}, {_HIGH}]: where the branches exist, between "
+    raise NotFound(
+        f"{name} was not found in [{_LOW}, {_HIGH}]: where the branches exist, between "
         f"{common[0]:.4g} and {common[-1]:.4g}, the semantic side stays "
         f"{'above' if signs[-1] > 0.0 else 'below'}"
     )

@@ -164,15 +164,21 @@ def _means_at_rest(
     mean_loss = 0.0
     least = math.inf
     for i in range(axis.shape[0]):
+        # sums of sums: one long sum would lose three digits to rounding
+        row_trace = 0.0
+        row_square = 0.0
+        row_loss = 0.0
         for j in range(axis.shape[0]):
-            weight = weights[i] * weights[j]
             t11, t22 = target(sigma * axis[i], sigma * axis[j], omega, a11, a22)
             loss, _, _, h_uu, h_uv, h_vv = channel(0.0, 0.0, t11, t22, sigma)
             det, trace_k, square_k = envelope_curvature(h_uu, h_uv, h_vv, V)
             least = min(least, det)
-            trace += weight * trace_k
-            square += weight * square_k
-            mean_loss += weight * loss
+            row_trace += weights[j] * trace_k
+            row_square += weights[j] * square_k
+            row_loss += weights[j] * loss
+        trace += weights[i] * row_trace
+        square += weights[i] * row_square
+        mean_loss += weights[i] * row_loss
     return trace, square, mean_loss, least
 
 

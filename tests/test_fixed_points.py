@@ -1,6 +1,7 @@
 """Fixed points against the independent state evolution, published figures and identities."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -194,9 +195,29 @@ def test_errors_cover_the_difference_at_random_points():
 
 
 @pytest.mark.parametrize("digits", [15, 100, 1000])
-def test_digits_beyond_double_precision_are_refused(digits):
-    with pytest.raises(ComputationFailed, match=f"{digits} digits asked"):
+def test_digits_beyond_double_precision_are_refused_and_those_that_were_reached_are_had(digits):
+    with pytest.raises(ComputationFailed, match=f"digits reached, {digits} asked") as caught:
         solve(SMOOTH, 1.5, branch="positional", digits=digits)
+    reached = int(re.search(r"try (\d+) digits", str(caught.value))[1])
+    assert reached >= 12
+    solve(SMOOTH, 1.5, branch="positional", digits=reached)
+
+
+def test_where_the_prox_jumps_digits_beyond_double_precision_are_refused_at_once(paper_point):
+    lines = []
+    with pytest.raises(ComputationFailed, match=r"3 digits reached.*20 asked.*try 8") as caught:
+        solve(
+            PAPER,
+            ALPHA,
+            branch=paper_point.branch,
+            digits=20,
+            start=paper_point,
+            progress=lines.append,
+        )
+    assert not any("certified" in line for line in lines)
+    for name, value in paper_point.overlaps._asdict().items():
+        shown = re.search(rf"\b{name} = ([^,)]+)", str(caught.value))[1]
+        assert float(shown) == pytest.approx(value, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -243,6 +264,19 @@ def test_what_is_reported_has_errors_under_the_same_names(paper_point):
         assert written[name] == written["errors"][name] == 0.0
 
 
+def test_a_fixed_point_as_text_is_a_table_of_its_numbers(paper_point):
+    first, heading, *rows = str(paper_point).splitlines()
+    assert first == f"alpha = {ALPHA!r}"
+    assert heading == f"{paper_point.branch} fixed point"
+    shown = {row.split()[0]: row.split()[1:] for row in rows}
+    written = paper_point.to_dict()
+    for name, error in paper_point.errors.items():
+        value, *bound = shown[name][:3]
+        assert float(value) == pytest.approx(written[name], abs=2.0 * error)
+        assert bound[0] == ("+-" if error else "exact")
+    assert "certificate" in shown
+
+
 def test_a_start_nearby_leads_to_the_same_point(paper_point):
     other = solve(PAPER, ALPHA * 1.02, branch=paper_point.branch, digits=3)[paper_point.branch]
     again = solve(PAPER, ALPHA, branch=paper_point.branch, start=other)[paper_point.branch]
@@ -260,7 +294,7 @@ def test_the_linear_baseline_comes_along():
     found = solve(SMOOTH, 1.5, branch="zero")
     baseline = linear_baseline(SMOOTH)
     assert found.linear_test_error == baseline.test_error
-    assert found.to_dict()["errors"] == {"linear_test_error": baseline.error}
+    assert found.errors == found.to_dict()["errors"] == {"linear_test_error": baseline.error}
     with pytest.raises(KeyError):
         found["semantic"]
 

@@ -9,12 +9,14 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-# far.py is reached through near.py only, by a function that stands below its caller.
+# far.py is reached through near.py only, by a function that stands below its caller; what near.py
+# takes from constant.py stands in the compiled code of all.
 MODULES = {
+    "constant": "TEN = 10.0\n",
     "far": "from symattn._jit import compiled\n\n@compiled\ndef far(x):\n    return x + 1.0\n",
-    "near": "from far import far\nfrom symattn._jit import compiled\n\n"
+    "near": "from constant import TEN\nfrom far import far\nfrom symattn._jit import compiled\n\n"
     "@compiled\ndef near(x):\n    return _between(x)\n\n"
-    "@compiled\ndef _between(x):\n    return 10.0 * far(x)\n",
+    "@compiled\ndef _between(x):\n    return TEN * far(x)\n",
     "top": "from near import near\nfrom symattn._jit import compiled\n\n"
     "@compiled\ndef top(x):\n    return near(x)\n",
 }
@@ -47,10 +49,10 @@ def run(folder, **variables):
     return [float(word) for word in finished.stdout.split()]
 
 
-def change(path):
+def change(path, old="x + 1.0", new="x + 2.0"):
     """Another formula in as many bytes, with the old time stamp."""
     before = path.stat()
-    path.write_text(path.read_text().replace("x + 1.0", "x + 2.0"))
+    path.write_text(path.read_text().replace(old, new))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert path.stat().st_size == before.st_size
 
@@ -60,6 +62,12 @@ def test_functions_are_compiled_again_when_what_they_call_in_other_files_changes
     assert run(folder) == [20.0, 20.0, 1, 1]
     change(folder / "far.py")
     assert run(folder) == [30.0, 30.0, 0, 0]
+
+
+def test_functions_are_compiled_again_when_a_constant_of_another_file_changes(folder):
+    assert run(folder) == [20.0, 20.0, 0, 0]
+    change(folder / "constant.py", "10.0", "20.0")
+    assert run(folder) == [40.0, 40.0, 0, 0]
 
 
 def test_the_same_holds_where_the_folder_cannot_be_written(folder):

@@ -38,7 +38,7 @@ def threshold(name, point):
 @pytest.fixture(scope="module")
 def figure(curves):
     marks = {name: threshold(name, curves["semantic"][1]) for name in ("alpha_c", "alpha_l")}
-    return curves_figure(curves, marks, linear_baseline(MODEL))
+    return curves_figure(curves, marks, linear_baseline(MODEL), MODEL)
 
 
 def drawn(axes):
@@ -90,7 +90,7 @@ def test_branches_stay_apart_without_colour(figure):
 
 
 def test_a_figure_without_crossings_or_curves_is_drawn_all_the_same(curves):
-    figure = curves_figure({**curves, "semantic": ()}, {}, linear_baseline(MODEL))
+    figure = curves_figure({**curves, "semantic": ()}, {}, linear_baseline(MODEL), MODEL)
     assert {label for label, _, _ in drawn(figure.axes[0])} == {"positional"}
     save(figure, io.BytesIO(), "png")
 
@@ -99,7 +99,7 @@ def test_a_figure_without_crossings_or_curves_is_drawn_all_the_same(curves):
 def test_the_same_figure_is_the_same_file(kind, beginning, curves):
     files = []
     for _ in range(2):
-        figure = curves_figure(curves, {}, linear_baseline(MODEL))
+        figure = curves_figure(curves, {}, linear_baseline(MODEL), MODEL)
         save(figure, file := io.BytesIO(), kind)
         files.append(file.getvalue())
     assert files[0].startswith(beginning)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from symattn import AttentionModel, ComputationFailed, InvalidInput, linear_baseline
+from symattn import AttentionModel, ComputationFailed, InvalidInput, NotFound, linear_baseline
 from symattn.fixed_points import solve
 from symattn.report import make_report, write_report
 from symattn.thresholds import Threshold
@@ -12,7 +12,7 @@ from symattn.thresholds import Threshold
 MODEL = AttentionModel(lam=0.1)
 
 
-def crossing(model, name, *, progress):
+def crossing(model, name):
     """A made-up alpha_l, and no alpha_c."""
     if name == "alpha_c":
         raise ComputationFailed("alpha_c does not exist here")
@@ -89,6 +89,20 @@ def test_what_cannot_be_written_is_named(report, tmp_path):
     (tmp_path / "report.json").mkdir()
     with pytest.raises(ComputationFailed, match=r"report\.json: .*name a directory"):
         write_report(report, tmp_path)
+
+
+def test_what_is_not_there_is_no_failure(monkeypatch):
+    def not_found(*_, **__):
+        raise NotFound("searched for in vain")
+
+    monkeypatch.setattr("symattn.report.ALPHAS", ())
+    monkeypatch.setattr("symattn.report.crossing", not_found)
+    monkeypatch.setattr("symattn.report.solve", not_found)
+    monkeypatch.setattr("symattn.symbolic.regenerate", lambda check, progress: ())
+    report = make_report(MODEL, lambda line: None)
+    assert report.failures == {}
+    assert set(report.absent) == {"semantic branch", "positional branch", "alpha_c", "alpha_l"}
+    assert report.to_dict()["absent"]["alpha_l"] == "searched for in vain"
 
 
 def test_a_model_that_is_not_solved_is_refused_at_once():

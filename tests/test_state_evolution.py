@@ -8,7 +8,7 @@ import pytest
 
 from symattn import ASYMMETRIC, AttentionModel, ComputationFailed
 from symattn.overlaps import Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Resolution, channel_expectations
 from symattn.state_evolution import evolve
 from tests.reference.fixed_point import updated

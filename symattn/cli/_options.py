@@ -6,6 +6,7 @@ import argparse
 import math
 import re
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 from symattn.errors import InvalidInput
@@ -14,17 +15,21 @@ from symattn.model import STANDARD, AttentionModel, parse_mixing
 # The option that sets a parameter, where it is not `--` and the parameter's name.
 _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
 _SAME_NAME = ("omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
 
 
 def number(text: str) -> float | str:
-    """A number, or the text as it is: whoever checks the value then says what is allowed.
+    """A number or a fraction, or the text as it is.
 
-    What a double cannot hold stays text too, so that the message shows it as it was typed.
+    Whoever checks the value then says what is allowed. What a double cannot hold stays text too, so
+    that the message shows it as it was typed.
     """
     if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
         return float(text)
+    if _FRACTION.fullmatch(text):
+        return float(Fraction(text))
     if not _NUMBER.fullmatch(text):
         return text
     value = float(text)

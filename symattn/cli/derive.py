@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.json({"model": model.to_dict(), **outcome})
     if arguments.check and differing:
         raise ComputationFailed(
-            f"{', '.join(differing)}: not what the derivation gives; run symattn derive"
+            f"{', '.join(differing)}: missing, or not what the derivation gives; run "
+            + ("symattn derive" if out is None else f"symattn derive --out {arguments.out}")
         )
     if not arguments.json:
         console.result(_sentence(arguments.check, differing))

@@ -20,7 +20,9 @@ examples:
   symattn report --out results/asymmetric --mixing asymmetric
 
 It writes report.json with every number and its error, and the figure as overlaps.png and
-overlaps.svg. A part that fails does not stop the others; the status is then 1."""
+overlaps.svg. A part that fails does not stop the others; the status is then 1. A branch or a
+threshold that is searched for and not found is no failure; it is listed, with where the searches
+ended. Nothing positional is found for the asymmetric mixing."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +49,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _table(report: Report, paths: tuple[Path, ...]) -> str:
-    from symattn.cli._tables import baseline_lines, fixed_point_lines, threshold_lines
+    from symattn._tables import baseline_lines, fixed_point_lines, threshold_lines
 
     lines = [str(report.model)]
     if "derivation" not in report.failures:
@@ -57,7 +59,13 @@ def _table(report: Report, paths: tuple[Path, ...]) -> str:
     for point in report.fixed_points:
         lines += ["", *fixed_point_lines(point)]
     lines += ["", *baseline_lines(report.baseline.test_error, report.baseline.error)]
-    lines += ["", *threshold_lines(report.thresholds.values())]
+    if report.thresholds:
+        lines += ["", *threshold_lines(report.thresholds.values())]
+    if any(report.ends.values()):
+        lines += ["", "ends of branches"]
     for branch, ends in report.ends.items():
-        lines += [f"{branch} branch, alpha = {alpha!r}: {why}" for alpha, why in ends.items()]
+        lines += [f"  {branch}: not found at alpha = {alpha!r}" for alpha in ends]
+    if report.absent:
+        lines += ["", "searched for and not found"]
+        lines += [f"  {part}: {why}" for part, why in report.absent.items()]
     return "\n".join([*lines, "", "Written:", *map(str, paths)])

@@ -42,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, console: Console) -> None:
     model = model_of(arguments)
 
-    from symattn.cli._tables import solution_table
     from symattn.fixed_points import solve
 
     solution = solve(
@@ -55,4 +54,4 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.json:
         console.json(solution.to_dict())
     else:
-        console.result(solution_table(solution))
+        console.result(str(solution))

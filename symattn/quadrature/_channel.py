@@ -15,123 +15,70 @@ they need no derivative of the integrands, so they hold across jumps.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from symattn._jit import compiled
-from symattn._typing import FloatArray
+from symattn._typing import FloatArray, IntArray, Mask
 from symattn.kernels.generated.numba_l2_r1_t1 import (
     channel,
     density,
-    envelope,
     envelope_curvature,
     field_law,
-    hat_integrands,
     inverse_prox,
-    jump,
     loss_jet,
-    response,
-    scores,
-    slope_integrands,
     target,
 )
+from symattn.quadrature._columns import (
+    BORDER,
+    DOUBLED,
+    FOLD,
+    FOLD_MISMATCH,
+    SEEDS,
+    SEVERAL_MINIMA,
+    SMOOTH_IMBALANCE,
+    SMOOTH_RESPONSE,
+    TRIANGLES,
+    UNCOVERED,
+)
+from symattn.quadrature._integrands import add
 from symattn.quadrature._jump_set import MOST_NODES, MOST_TRIPLE_POINTS, find_jump_set
-from symattn.quadrature._minima import ChannelAt, slope, tilted_psi
+from symattn.quadrature._jumped_region import subtract_jumps
+from symattn.quadrature._minima import ChannelAt, slope
 
-# columns of a row: means over w given h*
-NORM = 0  # 1
-ENVELOPE = 1  # M
-G_SQUARED = 2  # |g|^2
-G_MEAN = 3  # g_1 - g_2
-G_DIV = 4  # div_w g (Stein form)
-G_TARGET = 5  # g.h*
-LOSS = 6  # loss at the prox
-DQ_G_SQUARED = 7  # derivative of G_SQUARED by q; the next ones likewise
-DM_G_SQUARED = 8
-DTHETA_G_SQUARED = 9
-DQ_G_MEAN = 10
-DM_G_MEAN = 11
-DTHETA_G_MEAN = 12
-DQ_G_TARGET = 13
-DTHETA_G_TARGET = 14
-DQ_G_DIV = 15
-RESPONSE = 16  # g^T K g with K = Hess (I + V Hess)^-1, and the jumps' part: -d E|g|^2/dV / 2
-COLUMNS = 17
-
-# what vanishes by symmetry at m = 0, and at theta = 0
-ODD_IN_M = (G_MEAN, DM_G_SQUARED, DQ_G_MEAN, DTHETA_G_MEAN)
-ODD_IN_THETA = (G_TARGET, DTHETA_G_SQUARED, DTHETA_G_MEAN, DQ_G_TARGET)
-
-# columns of a report row
-JUMP_LENGTH = 0  # int over the jump set of N |jump of x| dS
-FOLD = 1  # int over det < 0 of |det| N: the mean number of saddles
-UNCOVERED = 2  # part of it that no piece of the jump set covers
-FOLD_MISMATCH = 3  # |FOLD of the grid - FOLD of the pieces|
-JUMP_NORM = 4  # int over B of det N, 0 in exact arithmetic
-CHORD_GAP = 5  # least of psi - chord on B, 0 or more when no phase is missing
-BORDER = 6  # weight met on the rim of the table
-SMOOTH_RESPONSE = 7  # E_w |dg/dw|_F^2 without the jumps
-SEVERAL_MINIMA = 8  # probability of more than one local minimum
-SEEDS = 9
-TRIANGLES = 10
-SMOOTH_IMBALANCE = 11  # SMOOTH_RESPONSE from the even half of the x grid less the odd half
-DOUBLED = 12  # part of FOLD that two unconnected pieces cover
-REPORT_COLUMNS = 13
-
-#: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
-_PIECE = 8.0
-#: How far w moves is seen at this many points of a line, and may be more by this factor.
-_SAMPLES = 17
-_MARGIN = 1.3
 #: Where det(I + V Hess loss) is below this, 1/det is averaged over a cell of the x grid.
 _SOFT = 0.5
 #: Where the prox jumps, the diagonal weights of the target are kept this far apart.
 _TIE = 1e-6
 
 
-@compiled
-def _add(
-    row: FloatArray,
-    measure: float,
-    jet: tuple[float, float, float, float, float, float],
-    w: tuple[float, float, float],
-    V: float,
-    given: tuple[float, float, float, float, float],
-    theta: float,
-    sigma: float,
-) -> float:
-    """Add `measure * det * N(w)` times every integrand to `row`; the product is returned.
+class Grids(NamedTuple):
+    """What the integral over w at every h* is resolved by.
 
-    `given` = (a_mean, b_mean, s, u_star, v_star).
+    Attributes
+    ----------
+    cut_off : float
+        Radius of the disc of w that is kept, in standard deviations of w.
+    spacing : float
+        Of the x grid, in units of s over the steepest slope of w.
+    longest_step : float
+        Along a jump curve.
+    table : array, shape (n, n, 12)
+        `student_jet` at the nodes origin + pitch i in u and v.
+    origin, pitch : float
+    curve_rule, segment_rule : array, shape (2, nodes)
+        Gauss-Legendre abscissae on (-1, 1) and weights: along a jump curve, and across it.
     """
-    loss, l_u, l_v, l_uu, l_uv, l_vv = jet
-    a, b, det = w
-    a_mean, b_mean, s, u_star, v_star = given
-    regular = measure * density(a, b, a_mean, b_mean, s)
-    weight = regular * det
-    g2, g_mean, g_div, g_target = hat_integrands(
-        -l_u, -l_v, a, b, a_mean, b_mean, s, u_star, v_star
-    )
-    by_q, by_m, by_theta = scores(a, b, a_mean, b_mean, s, u_star, v_star, theta, sigma)
-    row[NORM] += weight
-    row[ENVELOPE] += weight * envelope(-l_u, -l_v, loss, V)
-    row[G_SQUARED] += weight * g2
-    row[G_MEAN] += weight * g_mean
-    row[G_DIV] += weight * g_div
-    row[G_TARGET] += weight * g_target
-    row[LOSS] += weight * loss
-    slopes = slope_integrands(g2, g_mean, g_div, g_target, by_q, by_m, by_theta, s)
-    row[DQ_G_SQUARED] += weight * slopes[0]
-    row[DM_G_SQUARED] += weight * slopes[1]
-    row[DTHETA_G_SQUARED] += weight * slopes[2]
-    row[DQ_G_MEAN] += weight * slopes[3]
-    row[DM_G_MEAN] += weight * slopes[4]
-    row[DTHETA_G_MEAN] += weight * slopes[5]
-    row[DQ_G_TARGET] += weight * slopes[6]
-    row[DTHETA_G_TARGET] += weight * slopes[7]
-    row[DQ_G_DIV] += weight * slopes[8]
-    row[RESPONSE] += regular * response(l_u, l_v, l_uu, l_uv, l_vv, V)
-    return weight
+
+    cut_off: float
+    spacing: float
+    longest_step: float
+    table: FloatArray
+    origin: float
+    pitch: float
+    curve_rule: FloatArray
+    segment_rule: FloatArray
 
 
 @compiled
@@ -148,172 +95,6 @@ def _mean_inverse(u: float, v: float, det: float, size: float, channel_at: Chann
     if det <= reach:
         return 2.0 / reach
     return 2.0 / (det + math.sqrt(det * det - reach * reach))
-
-
-@compiled
-def _add_at(
-    row: FloatArray,
-    report: FloatArray,
-    measure: float,
-    u: float,
-    v: float,
-    channel_at: ChannelAt,
-    given: tuple[float, float, float, float, float],
-    theta: float,
-) -> tuple[float, float, float]:
-    """Subtract the integrands at one point of B, measure counted positive; psi and w there."""
-    t11, t22, sigma, V = channel_at
-    jet = channel(u, v, t11, t22, sigma)
-    w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
-    weight = _add(row, -measure, jet, w, V, given, theta, sigma)
-    report[JUMP_NORM] += weight
-    if w[2] < 0.0:
-        report[FOLD_MISMATCH] += weight
-    return 0.5 * (u * u + v * v) + V * jet[0], w[0], w[1]
-
-
-@compiled
-def _variation(x: FloatArray, step: FloatArray, channel_at: ChannelAt, path: FloatArray) -> float:
-    """How far w moves at most from one to the next of the points x + k step, put into `path`."""
-    most = 0.0
-    for k in range(path.shape[0]):
-        path[k, 0], path[k, 1], _ = slope(x[0] + k * step[0], x[1] + k * step[1], channel_at)
-        if k > 0:
-            moved = math.hypot(path[k, 0] - path[k - 1, 0], path[k, 1] - path[k - 1, 1])
-            most = max(most, moved)
-    return most
-
-
-@compiled
-def _subtract_segment(
-    row: FloatArray,
-    report: FloatArray,
-    channel_at: ChannelAt,
-    given: tuple[float, float, float, float, float],
-    theta: float,
-    radius: float,
-    rule: FloatArray,
-    node: FloatArray,
-    weight: float,
-    path: FloatArray,
-) -> float:
-    """Subtract what the segment of one node of a jump curve sweeps; |X + D - (X - D)|.
-
-    The segment is cut so that w moves by a few s on a piece; pieces out of sight are left out.
-    """
-    a_mean, b_mean, s, _, _ = given
-    X, D, dX, dD = node[0:2], node[2:4], node[4:6], node[6:8]
-    samples = path.shape[0]
-    spacing = 2.0 / (samples - 1)
-    moved = _MARGIN * _variation(X - D, spacing * D, channel_at, path)
-    pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
-    a, b, _ = slope(X[0] + D[0], X[1] + D[1], channel_at)
-    chord = tilted_psi(X[0] + D[0], X[1] + D[1], a, b, channel_at)
-    for piece in range(pieces):
-        first = (samples - 1) * piece // pieces
-        last = min(samples - 1, (samples - 1) * (piece + 1) // pieces + 1)
-        nearest = math.inf
-        for k in range(first, last + 1):
-            nearest = min(nearest, math.hypot(path[k, 0] - a_mean, path[k, 1] - b_mean))
-        if nearest > radius + moved:
-            continue
-        for i in range(rule.shape[1]):
-            tau = -1.0 + (2.0 * piece + 1.0 + rule[0, i]) / pieces
-            swept = abs((dX[0] + tau * dD[0]) * D[1] - (dX[1] + tau * dD[1]) * D[0])
-            u = X[0] + tau * D[0]
-            v = X[1] + tau * D[1]
-            psi, _, _ = _add_at(
-                row, report, weight * rule[1, i] / pieces * swept, u, v, channel_at, given, theta
-            )
-            report[CHORD_GAP] = min(report[CHORD_GAP], psi - a * u - b * v - chord)
-    return 2.0 * math.hypot(D[0], D[1])
-
-
-@compiled
-def _subtract_triangle(
-    row: FloatArray,
-    report: FloatArray,
-    channel_at: ChannelAt,
-    given: tuple[float, float, float, float, float],
-    theta: float,
-    radius: float,
-    rule: FloatArray,
-    corners: FloatArray,
-    path: FloatArray,
-) -> None:
-    """Subtract the triangle of a triple point, cut like a segment.
-
-    With p, q, r its corners, x = p + x (q - p) + x y (r - q) for x and y in (0, 1).
-    """
-    a_mean, b_mean, s, _, _ = given
-    p, q, r = corners[0:2], corners[2:4], corners[4:6]
-    area = abs((q[0] - p[0]) * (r[1] - p[1]) - (r[0] - p[0]) * (q[1] - p[1]))
-    samples = path.shape[0]
-    moved = 0.0
-    for k in range(samples):
-        share = k / (samples - 1)
-        across = (q + share * (r - q) - p) / (samples - 1)
-        moved = max(moved, _variation(p, across, channel_at, path))
-        along = share * (r - q) / (samples - 1)
-        moved = max(moved, _variation(p + share * (q - p), along, channel_at, path))
-    moved *= _MARGIN
-    pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
-    reach = math.sqrt(2.0) * moved * (samples - 1) / pieces
-    for first in range(pieces):
-        for second in range(pieces):
-            x = (first + 0.5) / pieces
-            y = (second + 0.5) / pieces
-            middle = p + x * (q - p) + x * y * (r - q)
-            a, b, _ = slope(middle[0], middle[1], channel_at)
-            if math.hypot(a - a_mean, b - b_mean) > radius + reach:
-                continue
-            for i in range(rule.shape[1]):
-                x = (first + 0.5 * (1.0 + rule[0, i])) / pieces
-                for j in range(rule.shape[1]):
-                    y = (second + 0.5 * (1.0 + rule[0, j])) / pieces
-                    _add_at(
-                        row, report,
-                        area * x * 0.25 * rule[1, i] * rule[1, j] / (pieces * pieces),
-                        p[0] + x * (q[0] - p[0]) + x * y * (r[0] - q[0]),
-                        p[1] + x * (q[1] - p[1]) + x * y * (r[1] - q[1]),
-                        channel_at, given, theta,
-                    )  # fmt: skip
-
-
-@compiled
-def _subtract_jumps(
-    row: FloatArray,
-    report: FloatArray,
-    channel_at: ChannelAt,
-    given: tuple[float, float, float, float, float],
-    theta: float,
-    radius: float,
-    rule: FloatArray,
-    nodes: FloatArray,
-    weights: FloatArray,
-    triangles: FloatArray,
-) -> None:
-    """Subtract the integrals over B, and add the line integrals over the jump set."""
-    t11, t22, sigma, V = channel_at
-    a_mean, b_mean, s, _, _ = given
-    path = np.empty((_SAMPLES, 2))
-    for k in range(nodes.shape[0]):
-        length = _subtract_segment(
-            row, report, channel_at, given, theta, radius, rule, nodes[k], weights[k], path
-        )
-        # line integrals over the jump curve in the w plane
-        X_u, X_v, D_u, D_v, dX_u, dX_v, dD_u, dD_v = nodes[k]
-        a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
-        _, _, _, l_uu, l_uv, l_vv = channel(X_u + D_u, X_v + D_v, t11, t22, sigma)
-        rate_u = dX_u + dD_u
-        rate_v = dX_v + dD_v
-        rate_a = rate_u + V * (l_uu * rate_u + l_uv * rate_v)
-        rate_b = rate_v + V * (l_uv * rate_u + l_vv * rate_v)
-        line = weights[k] * math.hypot(rate_a, rate_b) * density(a, b, a_mean, b_mean, s)
-        report[JUMP_LENGTH] += line * length
-        row[RESPONSE] += line * jump(X_u, X_v, D_u, D_v, a, b, V)[1]
-    for k in range(triangles.shape[0]):
-        _subtract_triangle(row, report, channel_at, given, theta, radius, rule, triangles[k], path)
 
 
 @compiled
@@ -341,105 +122,100 @@ def _count_minima(a: float, b: float, psi: FloatArray, origin: float, pitch: flo
 
 
 @compiled
-def expectations_given_target(
-    u_star: float,
-    v_star: float,
-    parameters: tuple[float, float, float, float],
-    overlaps: tuple[float, float, float, float],
-    resolution: tuple[float, float, float],
-    table: FloatArray,
-    origin: float,
-    pitch: float,
-    curve_rule: FloatArray,
-    segment_rule: FloatArray,
-    diagnose: bool,
-    row: FloatArray,
-    report: FloatArray,
-) -> None:
-    """Fill `row` and `report` (columns as named above) for h* = (u_star, v_star).
+def _fill_table(
+    grids: Grids,
+    channel_at: ChannelAt,
+    mean: tuple[float, float],
+    near: float,
+    psi: FloatArray,
+    off: FloatArray,
+) -> float:
+    """`psi`, and w less its mean with its length in `off`, at the nodes of the table.
 
-    parameters: (sigma, omega, a11, a22). overlaps: (q, m, V, theta). resolution: (cut-off radius in
-    standard deviations of w, spacing of the x grid in units of s/steepest slope of w, longest step
-    along a jump curve). table: `student_jet` on the (n x n) nodes origin + pitch i.
+    Returned: the steepest slope of w, at least 1, where w comes as `near` as this to its mean.
     """
-    sigma, omega, a11, a22 = parameters
-    q, m, V, theta = overlaps
-    cut_off, spacing, longest_step = resolution
-    t11, t22 = target(u_star, v_star, omega, a11, a22)
-    if abs(t11 - t22) < _TIE and V * sigma * sigma * (t11 + t22 - 1.0) > 1.0:
-        # with equal weights psi is symmetric and four minima can tie, which is no triple point;
-        # the means are even in t11 - t22, so they change by its square
-        t11 += 0.5 * _TIE
-        t22 -= 0.5 * _TIE
-    channel_at = (t11, t22, sigma, V)
-    a_mean, b_mean, s = field_law(q, m, theta, u_star, v_star, sigma)
-    given = (a_mean, b_mean, s, u_star, v_star)
-    radius = cut_off * s
-    row[:] = 0.0
-    report[:] = 0.0
-
-    n = table.shape[0]
-    y_a = np.empty((n, n))
-    y_b = np.empty((n, n))
-    distance = np.empty((n, n))
-    psi = np.empty((n, n))
+    t11, t22, sigma, V = channel_at
+    n = grids.table.shape[0]
     steepest = 1.0
     for i in range(n):
-        u = origin + i * pitch
+        u = grids.origin + i * grids.pitch
         for j in range(n):
-            v = origin + j * pitch
-            jet = table[i, j]
+            v = grids.origin + j * grids.pitch
+            jet = grids.table[i, j]
             loss, l_u, l_v, l_uu, l_uv, l_vv = loss_jet(
                 jet[0], jet[1], jet[2], jet[3], jet[4], jet[5],
                 jet[6], jet[7], jet[8], jet[9], jet[10], jet[11], t11, t22, sigma,
             )  # fmt: skip
             psi[i, j] = 0.5 * (u * u + v * v) + V * loss
-            y_a[i, j] = u + V * l_u - a_mean
-            y_b[i, j] = v + V * l_v - b_mean
-            distance[i, j] = math.sqrt(y_a[i, j] ** 2 + y_b[i, j] ** 2)
-            if distance[i, j] < 1.2 * radius:
+            off[i, j, 0] = u + V * l_u - mean[0]
+            off[i, j, 1] = v + V * l_v - mean[1]
+            off[i, j, 2] = math.sqrt(off[i, j, 0] ** 2 + off[i, j, 1] ** 2)
+            if off[i, j, 2] < near:
                 middle = 1.0 + 0.5 * V * (l_uu + l_vv)
                 spread = V * math.sqrt(0.25 * (l_uu - l_vv) ** 2 + l_uv * l_uv)
                 steepest = max(steepest, abs(middle) + spread)
-    division = max(1, math.ceil(pitch * steepest / (spacing * s)))
-    fine = pitch / division
-    measure = fine * fine
+    return steepest
 
-    # cells of the table in which w may come within the radius
+
+@compiled
+def _cells_in_sight(off: FloatArray, radius: float) -> IntArray:
+    """The cells (i, j) of the table in which w may come within the radius of its mean."""
+    n = off.shape[0]
     cells = np.empty(((n - 1) * (n - 1), 2), np.int64)
-    n_cells = 0
+    count = 0
     for i in range(n - 1):
         for j in range(n - 1):
             nearest = min(
-                min(distance[i, j], distance[i + 1, j]),
-                min(distance[i, j + 1], distance[i + 1, j + 1]),
+                min(off[i, j, 2], off[i + 1, j, 2]),
+                min(off[i, j + 1, 2], off[i + 1, j + 1, 2]),
             )
             variation = max(
-                abs(y_a[i, j] - y_a[i + 1, j + 1]) + abs(y_b[i, j] - y_b[i + 1, j + 1]),
-                abs(y_a[i + 1, j] - y_a[i, j + 1]) + abs(y_b[i + 1, j] - y_b[i, j + 1]),
+                abs(off[i, j, 0] - off[i + 1, j + 1, 0]) + abs(off[i, j, 1] - off[i + 1, j + 1, 1]),
+                abs(off[i + 1, j, 0] - off[i, j + 1, 0]) + abs(off[i + 1, j, 1] - off[i, j + 1, 1]),
             )
             if nearest - variation < radius:
-                cells[n_cells, 0] = i
-                cells[n_cells, 1] = j
-                n_cells += 1
+                cells[count, 0] = i
+                cells[count, 1] = j
+                count += 1
+    return cells[:count]
 
+
+@compiled
+def _sum_over_plane(
+    row: FloatArray,
+    report: FloatArray,
+    grids: Grids,
+    division: int,
+    cells: IntArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    radius: float,
+) -> tuple[IntArray, FloatArray]:
+    """Add the trapezoidal sum over the cells, each divided so many times to either side.
+
+    Returned: the (i, j) of the nodes with det < 0 in the divided grid, and minus their weights.
+    SMOOTH_RESPONSE is filled as long as there are none.
+    """
+    t11, t22, sigma, V = channel_at
+    a_mean, b_mean = given[0], given[1]
+    fine = grids.pitch / division
+    measure = fine * fine
+    last = grids.table.shape[0] - 2
     fold = np.empty((1024, 2), np.int64)
     fold_weight = np.empty(1024)
     n_fold = 0
-    folded = 0.0
-    for c in range(n_cells):
-        on_rim = (
-            cells[c, 0] == 0 or cells[c, 1] == 0 or cells[c, 0] == n - 2 or cells[c, 1] == n - 2
-        )
+    for c in range(cells.shape[0]):
+        on_rim = cells[c, 0] == 0 or cells[c, 1] == 0 or cells[c, 0] == last or cells[c, 1] == last
         for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
-            u = origin + i * fine
+            u = grids.origin + i * fine
             for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
-                v = origin + j * fine
-                jet6 = channel(u, v, t11, t22, sigma)
-                w = inverse_prox(u, v, jet6[1], jet6[2], jet6[3], jet6[4], jet6[5], V)
+                v = grids.origin + j * fine
+                jet = channel(u, v, t11, t22, sigma)
+                w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
                 if (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2 > radius * radius:
                     continue
-                weight = _add(row, measure, jet6, w, V, given, theta, sigma)
+                weight = add(row, measure, jet, w, V, given, theta, sigma)
                 if on_rim:
                     report[BORDER] += abs(weight)
                 if weight < 0.0:
@@ -449,68 +225,169 @@ def expectations_given_target(
                     fold[n_fold, 0] = i
                     fold[n_fold, 1] = j
                     fold_weight[n_fold] = -weight
-                    folded -= weight
                     n_fold += 1
                 elif n_fold == 0:
-                    _, _, square = envelope_curvature(jet6[3], jet6[4], jet6[5], V)
+                    _, _, square = envelope_curvature(jet[3], jet[4], jet[5], V)
                     report[SMOOTH_RESPONSE] += square * weight
+    return fold[:n_fold], fold_weight[:n_fold]
 
-    mask = np.zeros((1, 1), np.uint8)
-    if n_fold > 0:
-        mask = np.zeros(((n - 1) * division + 1, (n - 1) * division + 1), np.uint8)
-        nodes = np.empty((MOST_NODES, 8))
-        weights = np.empty(MOST_NODES)
-        triangles = np.empty((MOST_TRIPLE_POINTS, 6))
-        n_nodes, n_triangles, seeds, uncovered, doubled = find_jump_set(
-            channel_at, (a_mean, b_mean, radius), curve_rule, longest_step, psi,
-            origin, pitch, mask, fine, fold[:n_fold], fold_weight[:n_fold],
-            1e-3 * math.exp(-0.5 * cut_off * cut_off), nodes, weights, triangles,
-        )  # fmt: skip
-        _subtract_jumps(
-            row, report, channel_at, given, theta, radius, segment_rule, nodes[:n_nodes],
-            weights[:n_nodes], triangles[:n_triangles],
-        )  # fmt: skip
-        report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
-        report[UNCOVERED] = uncovered
-        report[DOUBLED] = doubled
-        report[SEEDS] = seeds
-        report[TRIANGLES] = n_triangles
-        if report[FOLD_MISMATCH] > max(0.3 * folded, 1e-4):
-            # a piece was taken twice, or lost: nothing here can be trusted
-            report[UNCOVERED] = folded
-        report[FOLD] = folded
 
-    if diagnose and n_fold > 0:
-        report[SMOOTH_RESPONSE] = 0.0
-        report[SMOOTH_IMBALANCE] = 0.0
-        for c in range(n_cells):
-            for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
-                u = origin + i * fine
-                for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
-                    if mask[i, j] != 0:
-                        continue
-                    v = origin + j * fine
-                    jet6 = channel(u, v, t11, t22, sigma)
-                    w = inverse_prox(u, v, jet6[1], jet6[2], jet6[3], jet6[4], jet6[5], V)
-                    y2 = (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2
-                    if y2 > radius * radius or w[2] <= 0.0:
-                        continue
-                    weight = measure * w[2] * density(w[0], w[1], a_mean, b_mean, s)
-                    _, _, square = envelope_curvature(jet6[3], jet6[4], jet6[5], V)
-                    square *= weight
-                    if w[2] < _SOFT:
-                        square *= w[2] * _mean_inverse(u, v, w[2], fine, channel_at)
-                    report[SMOOTH_RESPONSE] += square
-                    report[SMOOTH_IMBALANCE] += square * (1 - 2 * ((i + j) % 2))
-        # P(several minima) = sum over saddles, each counted 1/(saddles at the same w)
-        stride = max(1, n_fold // 400)
-        if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:
-            report[SEVERAL_MINIMA] = report[FOLD]
-        else:
-            for k in range(0, n_fold, stride):
-                a, b, _ = slope(origin + fold[k, 0] * fine, origin + fold[k, 1] * fine, channel_at)
-                minima = _count_minima(a, b, psi, origin, pitch)
-                report[SEVERAL_MINIMA] += stride * fold_weight[k] / max(1, minima - 1)
+@compiled
+def _take_jumps_away(
+    row: FloatArray,
+    report: FloatArray,
+    grids: Grids,
+    division: int,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    psi: FloatArray,
+    fold: IntArray,
+    fold_weight: FloatArray,
+) -> Mask:
+    """Find the jump set from the fold, subtract what the prox jumps over, and report on it.
+
+    Returned: the mask of the region jumped over, in the divided grid.
+    """
+    a_mean, b_mean, s, _, _ = given
+    radius = grids.cut_off * s
+    side = (psi.shape[0] - 1) * division + 1
+    mask = np.zeros((side, side), np.uint8)
+    nodes = np.empty((MOST_NODES, 8))
+    weights = np.empty(MOST_NODES)
+    triangles = np.empty((MOST_TRIPLE_POINTS, 6))
+    n_nodes, n_triangles, seeds, uncovered, doubled = find_jump_set(
+        channel_at, (a_mean, b_mean, radius), grids.curve_rule, grids.longest_step, psi,
+        grids.origin, grids.pitch, mask, grids.pitch / division, fold, fold_weight,
+        1e-3 * math.exp(-0.5 * grids.cut_off * grids.cut_off), nodes, weights, triangles,
+    )  # fmt: skip
+    subtract_jumps(
+        row, report, channel_at, given, theta, radius, grids.segment_rule, nodes[:n_nodes],
+        weights[:n_nodes], triangles[:n_triangles],
+    )  # fmt: skip
+    folded = fold_weight.sum()
+    report[FOLD] = folded
+    report[FOLD_MISMATCH] = abs(report[FOLD_MISMATCH] - folded)
+    report[UNCOVERED] = uncovered
+    report[DOUBLED] = doubled
+    report[SEEDS] = seeds
+    report[TRIANGLES] = n_triangles
+    if report[FOLD_MISMATCH] > max(0.3 * folded, 1e-4):
+        # a piece was taken twice, or lost: nothing here can be trusted
+        report[UNCOVERED] = folded
+    return mask
+
+
+@compiled
+def _sum_smooth_response(
+    report: FloatArray,
+    grids: Grids,
+    division: int,
+    cells: IntArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    radius: float,
+    mask: Mask,
+) -> None:
+    """SMOOTH_RESPONSE and SMOOTH_IMBALANCE over the plane without the region jumped over."""
+    t11, t22, sigma, V = channel_at
+    a_mean, b_mean, s, _, _ = given
+    fine = grids.pitch / division
+    measure = fine * fine
+    report[SMOOTH_RESPONSE] = 0.0
+    report[SMOOTH_IMBALANCE] = 0.0
+    for c in range(cells.shape[0]):
+        for i in range(cells[c, 0] * division, (cells[c, 0] + 1) * division):
+            u = grids.origin + i * fine
+            for j in range(cells[c, 1] * division, (cells[c, 1] + 1) * division):
+                if mask[i, j] != 0:
+                    continue
+                v = grids.origin + j * fine
+                jet = channel(u, v, t11, t22, sigma)
+                w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
+                y2 = (w[0] - a_mean) ** 2 + (w[1] - b_mean) ** 2
+                if y2 > radius * radius or w[2] <= 0.0:
+                    continue
+                _, _, square = envelope_curvature(jet[3], jet[4], jet[5], V)
+                square *= measure * w[2] * density(w[0], w[1], a_mean, b_mean, s)
+                if w[2] < _SOFT:
+                    square *= w[2] * _mean_inverse(u, v, w[2], fine, channel_at)
+                report[SMOOTH_RESPONSE] += square
+                report[SMOOTH_IMBALANCE] += square * (1 - 2 * ((i + j) % 2))
+
+
+@compiled
+def _sum_several_minima(
+    report: FloatArray,
+    grids: Grids,
+    division: int,
+    channel_at: ChannelAt,
+    psi: FloatArray,
+    fold: IntArray,
+    fold_weight: FloatArray,
+) -> None:
+    """SEVERAL_MINIMA as a sum over saddles, each counted 1/(saddles at the same w)."""
+    if report[SEEDS] <= 1.0 and report[TRIANGLES] == 0.0:
+        report[SEVERAL_MINIMA] = report[FOLD]
+        return
+    fine = grids.pitch / division
+    stride = max(1, fold.shape[0] // 400)
+    for k in range(0, fold.shape[0], stride):
+        a, b, _ = slope(
+            grids.origin + fold[k, 0] * fine, grids.origin + fold[k, 1] * fine, channel_at
+        )
+        minima = _count_minima(a, b, psi, grids.origin, grids.pitch)
+        report[SEVERAL_MINIMA] += stride * fold_weight[k] / max(1, minima - 1)
+
+
+@compiled
+def expectations_given_target(
+    u_star: float,
+    v_star: float,
+    parameters: tuple[float, float, float, float],
+    overlaps: tuple[float, float, float, float],
+    grids: Grids,
+    diagnose: bool,
+    row: FloatArray,
+    report: FloatArray,
+) -> None:
+    """Fill `row` and `report` (columns as in `_columns`) for h* = (u_star, v_star).
+
+    parameters: (sigma, omega, a11, a22). overlaps: (q, m, V, theta). With `diagnose`, the columns
+    that only describe the result are filled where something jumps, too.
+    """
+    sigma, omega, a11, a22 = parameters
+    q, m, V, theta = overlaps
+    t11, t22 = target(u_star, v_star, omega, a11, a22)
+    if abs(t11 - t22) < _TIE and V * sigma * sigma * (t11 + t22 - 1.0) > 1.0:
+        # with equal weights psi is symmetric and four minima can tie, which is no triple point;
+        # the means are even in t11 - t22, so they change by its square
+        t11 += 0.5 * _TIE
+        t22 -= 0.5 * _TIE
+    channel_at = (t11, t22, sigma, V)
+    a_mean, b_mean, s = field_law(q, m, theta, u_star, v_star, sigma)
+    given = (a_mean, b_mean, s, u_star, v_star)
+    radius = grids.cut_off * s
+    row[:] = 0.0
+    report[:] = 0.0
+
+    n = grids.table.shape[0]
+    psi = np.empty((n, n))
+    off = np.empty((n, n, 3))
+    steepest = _fill_table(grids, channel_at, (a_mean, b_mean), 1.2 * radius, psi, off)
+    division = max(1, math.ceil(grids.pitch * steepest / (grids.spacing * s)))
+    cells = _cells_in_sight(off, radius)
+    fold, fold_weight = _sum_over_plane(
+        row, report, grids, division, cells, channel_at, given, theta, radius
+    )
+    if fold.shape[0] == 0:
+        return
+    mask = _take_jumps_away(
+        row, report, grids, division, channel_at, given, theta, psi, fold, fold_weight
+    )
+    if diagnose:
+        _sum_smooth_response(report, grids, division, cells, channel_at, given, radius, mask)
+        _sum_several_minima(report, grids, division, channel_at, psi, fold, fold_weight)
 
 
 @compiled
@@ -518,12 +395,7 @@ def expectations_given_targets(
     points: FloatArray,
     parameters: tuple[float, float, float, float],
     overlaps: tuple[float, float, float, float],
-    resolution: tuple[float, float, float],
-    table: FloatArray,
-    origin: float,
-    pitch: float,
-    curve_rule: FloatArray,
-    segment_rule: FloatArray,
+    grids: Grids,
     diagnose: bool,
     rows: FloatArray,
     reports: FloatArray,
@@ -531,6 +403,5 @@ def expectations_given_targets(
     """`expectations_given_target` for every (u_star, v_star) in `points` (n x 2)."""
     for k in range(points.shape[0]):
         expectations_given_target(
-            points[k, 0], points[k, 1], parameters, overlaps, resolution, table, origin, pitch,
-            curve_rule, segment_rule, diagnose, rows[k], reports[k],
-        )  # fmt: skip
+            points[k, 0], points[k, 1], parameters, overlaps, grids, diagnose, rows[k], reports[k]
+        )

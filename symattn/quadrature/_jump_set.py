@@ -15,17 +15,15 @@ import numpy as np
 from symattn._jit import compiled
 from symattn._typing import FloatArray, IntArray, Mask
 from symattn.quadrature._double_tangent import (
-    FAILED,
-    TRIPLE_POINT,
     excess_of_third,
     nearest_double_tangent,
     out_of_sight,
     tangent,
-    trace,
-    triple_tangent,
 )
 from symattn.quadrature._minima import ChannelAt, hull_contacts, slope
 from symattn.quadrature._raster import DOUBLY, fill_triangle
+from symattn.quadrature._trace import FAILED, TRIPLE_POINT, trace
+from symattn.quadrature._triple_point import triple_tangent
 
 MOST_NODES = 50_000
 MOST_TRIPLE_POINTS = 60

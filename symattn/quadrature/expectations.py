@@ -20,7 +20,8 @@ from symattn.errors import ComputationFailed
 from symattn.kernels.generated.numba_l2_r1_t1 import student_jet
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
+from symattn.quadrature._channel import Grids, expectations_given_targets
 from symattn.quadrature._target_rule import target_rule
 
 _PITCH = 0.1
@@ -140,7 +141,7 @@ class Expectations:
     Attributes
     ----------
     means : array, shape (17,)
-        In the order of the columns of `symattn.quadrature._channel`.
+        In the order of the columns of `symattn.quadrature._columns`.
     jump_length : float
         E_{h*} int over the jump set of N(w | h*) |jump of x*| dS.
     smooth_response, smooth_response_error : float
@@ -196,10 +197,7 @@ def channel_expectations(
         exchange=parameters[2] == parameters[3],
         reflection=m == 0.0 or theta == 0.0,
     )
-    curve_rule = np.array(np.polynomial.legendre.leggauss(resolution.curve_nodes))
-    segment_rule = np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes))
     s = math.sqrt(q - theta**2 / sigma**2)
-    longest_step = resolution.longest_step * min(1.0, s / 0.15)
     reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * half_width
     half_size = math.ceil((reach + resolution.cut_off * s + 1.5) / _PITCH)
     workers = (
@@ -211,20 +209,23 @@ def channel_expectations(
                 f"the prox reaches too far at {overlaps}: x beyond {half_size * _PITCH:.0f}; "
                 "try a smaller sigma or fewer digits"
             )
-        table = _student_table(half_size)
+        grids = inner_grids(resolution, s, half_size)
         rows = np.zeros((len(weights), columns.COLUMNS))
         reports = np.zeros((len(weights), columns.REPORT_COLUMNS))
 
-        def run(part: int, table: FloatArray = table) -> tuple[FloatArray, FloatArray]:
+        def run(part: int, grids: Grids = grids) -> tuple[FloatArray, FloatArray]:
             mine = points[part::workers]
             rows = np.zeros((len(mine), columns.COLUMNS))
             reports = np.zeros((len(mine), columns.REPORT_COLUMNS))
-            columns.expectations_given_targets(
-                np.ascontiguousarray(mine), parameters, (q, m, V, theta),
-                (resolution.cut_off, resolution.spacing, longest_step), table,
-                -_PITCH * (table.shape[0] // 2), _PITCH, curve_rule, segment_rule, diagnose,
-                rows, reports,
-            )  # fmt: skip
+            expectations_given_targets(
+                np.ascontiguousarray(mine),
+                parameters,
+                (q, m, V, theta),
+                grids,
+                diagnose,
+                rows,
+                reports,
+            )
             return rows, reports
 
         with ThreadPoolExecutor(workers) as pool:
@@ -266,6 +267,23 @@ def channel_expectations(
             border=border,
         ),
         points=len(weights),
+    )
+
+
+def inner_grids(resolution: Resolution, s: float, half_size: int) -> Grids:
+    """The grids of the integral over w, of standard deviation s, given any h*.
+
+    The table of x reaches `half_size` nodes to every side.
+    """
+    return Grids(
+        cut_off=resolution.cut_off,
+        spacing=resolution.spacing,
+        longest_step=resolution.longest_step * min(1.0, s / 0.15),
+        table=_student_table(half_size),
+        origin=-_PITCH * half_size,
+        pitch=_PITCH,
+        curve_rule=np.array(np.polynomial.legendre.leggauss(resolution.curve_nodes)),
+        segment_rule=np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes)),
     )
 
 

@@ -14,8 +14,10 @@ TITLE = "From the model to the equations that are solved"
 PREFACE = """Written by `symattn derive` for {size}. Every equation below was
 made by sympy from the model's definitions, and checked by machine in the way stated beside it, by a
 route that does not use the equation; `symattn derive` refuses to write this document if a check
-fails. To 40 digits means: numbers of 50 digits are compared at random points, the same ones every
-time. They are four, fewer where a point takes long, or one for each number of replicas.
+fails. To 40 digits means: numbers of 50 digits are compared at four random points, the same ones
+every time; at fewer where a point takes long, or at one for each number of replicas. Where a check
+needs a channel that is solved exactly, it takes a quadratic or polynomial loss in place of
+attention, and says so.
 
 Chapters 1 to 5 go from the definition of the model to its training loss as an extremum over a few
 numbers, by the replica method [2]: average over the data, replica symmetry, no replicas, zero

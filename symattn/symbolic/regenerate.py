@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.model import AttentionModel
 from symattn.symbolic.derivation import Derivation
 from symattn.symbolic.size import Size
 from symattn.symbolic.typeset import typeset
-
-Progress = Callable[[str], None]
 
 #: The LaTeX document by its name in the repository.
 LATEX = "derivations/derivation.tex"
@@ -48,7 +46,7 @@ def regenerate(
     out: str | os.PathLike[str] | None = None,
     *,
     check: bool = False,
-    progress: Progress = lambda _: None,
+    progress: Progress = silent,
 ) -> tuple[str, ...]:
     """Derive, check every step, and write the document and the kernels; or compare with the files.
 

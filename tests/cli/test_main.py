@@ -127,7 +127,7 @@ ERRORS = (ComputationFailed("not converged"), InvalidInput("odd"), RuntimeError(
 @given(words=st.lists(WORDS, max_size=8), error=st.sampled_from(ERRORS))
 def test_no_words_lead_to_a_traceback(words, error):
     with pytest.MonkeyPatch.context() as patch:
-        for name in (*ENTRY_POINTS, "symattn.cli._tables.solution_table"):
+        for name in ENTRY_POINTS:
             patch.setattr(name, raising(error))
         patch.setattr("symattn.cli.report.run", raising(error))
         status, _, err = outcome(*words)
@@ -183,6 +183,35 @@ def test_an_interruption_is_one_line_and_the_status_of_the_signal():
     assert out == ""
     assert err.splitlines()[-1] == "symattn: interrupted"
     assert "Traceback" not in err
+
+
+# Runs a command that is interrupted when it imports the module named first.
+INTERRUPTED_IMPORT = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            raise KeyboardInterrupt
+
+module = sys.argv.pop(1)
+sys.meta_path.insert(0, Interrupt())
+runpy.run_module("symattn", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["symattn.cli._main", "argparse", "symattn.model", "symattn.cli.solve", "numba"]
+)
+def test_an_interruption_during_the_imports_is_one_line_too(module):
+    finished = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, module, "solve", "--alpha", "1"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert finished.returncode == 128 + signal.SIGINT
+    assert (finished.stdout, finished.stderr) == ("", "symattn: interrupted\n")
 
 
 def test_a_reader_that_left_is_no_error_message():

@@ -59,7 +59,11 @@ def test_a_length_that_is_not_allowed_is_named(length):
 
 def test_what_is_no_number_stays_text_for_the_validator():
     assert number("1e-3") == 1e-3
+    assert number("11/7") == 11 / 7
+    assert number("-1/4") == -0.25
     assert number("lots") == "lots"
+    assert number("1/0") == "1/0"
+    assert number("1/2/3") == "1/2/3"
     assert whole_number("12") == 12
     assert whole_number("12.0") == "12.0"
     assert whole_number("12345") == "12345"

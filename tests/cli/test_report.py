@@ -30,6 +30,7 @@ def small_report(failures):
         ends={"semantic": {2.0: "theta goes to 0"}, "positional": {}},
         thresholds={},
         baseline=linear_baseline(MODEL),
+        absent={"alpha_c": "the branches do not cross"},
         failures=failures,
     )
 
@@ -44,9 +45,11 @@ def test_the_table_names_what_was_found_and_what_was_written(tmp_path, monkeypat
         "alpha = 4.0",
         "semantic fixed point",
         "positional fixed point",
-        "semantic branch, alpha = 2.0: theta goes to 0",
+        "semantic: not found at alpha = 2.0",
+        "alpha_c: the branches do not cross",
     ):
         assert text in captured.out
+    assert "thresholds in alpha" not in captured.out
     for name in ("report.json", "overlaps.png", "overlaps.svg"):
         assert str(tmp_path / name) in captured.out
         assert (tmp_path / name).stat().st_size > 0

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from symattn.quadrature import _channel as columns
-from symattn.quadrature.expectations import Resolution, _student_table
+from symattn.quadrature import _columns as columns
+from symattn.quadrature._channel import expectations_given_target
+from symattn.quadrature.expectations import Resolution, inner_grids
 from tests.reference.expectations import SCALES, Parameters, integrate_plane
 
 PITCH = 0.1
@@ -30,21 +31,12 @@ def evaluate(p, u_star, v_star, accuracy=1e-9, *, diagnose=False):
     half_size = math.ceil((mean + resolution.cut_off * s + 4.0) / PITCH)
     row = np.zeros(columns.COLUMNS)
     report = np.zeros(columns.REPORT_COLUMNS)
-    columns.expectations_given_target(
+    expectations_given_target(
         u_star,
         v_star,
         (p.sigma, p.omega, p.a11, p.a22),
         (p.q, p.m, p.V, p.theta),
-        (
-            resolution.cut_off,
-            resolution.spacing,
-            resolution.longest_step * min(1.0, s / 0.15),
-        ),
-        _student_table(half_size),
-        -PITCH * half_size,
-        PITCH,
-        np.array(np.polynomial.legendre.leggauss(resolution.curve_nodes)),
-        np.array(np.polynomial.legendre.leggauss(resolution.segment_nodes)),
+        inner_grids(resolution, s, half_size),
         diagnose,
         row,
         report,

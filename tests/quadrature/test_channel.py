@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, fsolve
 
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from tests.quadrature import energy_by_hand as by_hand
 from tests.quadrature.channels_given_target import (
     COLUMNS,

@@ -7,7 +7,7 @@ import pytest
 
 from symattn import ASYMMETRIC, STANDARD, AttentionModel, ComputationFailed
 from symattn.overlaps import Overlaps
-from symattn.quadrature import _channel as columns
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Resolution, channel_expectations
 from tests.quadrature import energy_by_hand as by_hand
 from tests.quadrature.channels_given_target import COLUMNS, brute_force

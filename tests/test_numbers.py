@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symattn.cli._numbers import with_error
+from symattn._numbers import with_error
 
 magnitudes = st.floats(min_value=1e-300, max_value=1e300)
 

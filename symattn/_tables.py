@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from symattn.cli._numbers import with_error
-from symattn.fixed_points import FixedPoint, Solution
+from symattn._numbers import with_error
 
 if TYPE_CHECKING:
+    from symattn.fixed_points import FixedPoint, Solution
     from symattn.thresholds import Threshold
 
 _MEANINGS = {
@@ -40,7 +40,7 @@ def solution_table(solution: Solution) -> str:
     lines = [str(solution.model), f"alpha = {solution.alpha!r}"]
     for point in solution.fixed_points:
         lines += ["", *fixed_point_lines(point)]
-    lines += ["", *baseline_lines(solution.linear_test_error, solution.linear_test_error_error)]
+    lines += ["", *baseline_lines(solution.linear_test_error, solution.errors["linear_test_error"])]
     if solution.absent:
         lines += ["", "absent"]
         lines += [f"  {branch}: {reason}" for branch, reason in solution.absent.items()]

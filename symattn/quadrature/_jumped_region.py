@@ -1,0 +1,201 @@
+"""Integrals over the region B that the prox jumps over, from the pieces that sweep it.
+
+Segments between double-tangent points and triangles of triple points, see `_jump_set`, carry smooth
+sums; the curves carry the line integrals over the jump set.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symattn._jit import compiled
+from symattn._typing import FloatArray
+from symattn.kernels.generated.numba_l2_r1_t1 import (
+    channel,
+    density,
+    inverse_prox,
+    jump,
+)
+from symattn.quadrature._columns import (
+    CHORD_GAP,
+    FOLD_MISMATCH,
+    JUMP_LENGTH,
+    JUMP_NORM,
+    RESPONSE,
+)
+from symattn.quadrature._integrands import add
+from symattn.quadrature._minima import ChannelAt, slope, tilted_psi
+
+#: Segments and triangles are cut so that w moves by about this many standard deviations a piece.
+_PIECE = 8.0
+#: How far w moves is seen at this many points of a line, and may be more by this factor.
+_SAMPLES = 17
+_MARGIN = 1.3
+
+
+@compiled
+def _add_at(
+    row: FloatArray,
+    report: FloatArray,
+    measure: float,
+    u: float,
+    v: float,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+) -> tuple[float, float, float]:
+    """Subtract the integrands at one point of B, measure counted positive; psi and w there."""
+    t11, t22, sigma, V = channel_at
+    jet = channel(u, v, t11, t22, sigma)
+    w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
+    weight = add(row, -measure, jet, w, V, given, theta, sigma)
+    report[JUMP_NORM] += weight
+    if w[2] < 0.0:
+        report[FOLD_MISMATCH] += weight
+    return 0.5 * (u * u + v * v) + V * jet[0], w[0], w[1]
+
+
+@compiled
+def _variation(x: FloatArray, step: FloatArray, channel_at: ChannelAt, path: FloatArray) -> float:
+    """How far w moves at most from one to the next of the points x + k step, put into `path`."""
+    most = 0.0
+    for k in range(path.shape[0]):
+        path[k, 0], path[k, 1], _ = slope(x[0] + k * step[0], x[1] + k * step[1], channel_at)
+        if k > 0:
+            moved = math.hypot(path[k, 0] - path[k - 1, 0], path[k, 1] - path[k - 1, 1])
+            most = max(most, moved)
+    return most
+
+
+@compiled
+def _subtract_segment(
+    row: FloatArray,
+    report: FloatArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    radius: float,
+    rule: FloatArray,
+    node: FloatArray,
+    weight: float,
+    path: FloatArray,
+) -> float:
+    """Subtract what the segment of one node of a jump curve sweeps; |X + D - (X - D)|.
+
+    The segment is cut so that w moves by a few s on a piece; pieces out of sight are left out.
+    """
+    a_mean, b_mean, s, _, _ = given
+    X, D, dX, dD = node[0:2], node[2:4], node[4:6], node[6:8]
+    samples = path.shape[0]
+    spacing = 2.0 / (samples - 1)
+    moved = _MARGIN * _variation(X - D, spacing * D, channel_at, path)
+    pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
+    a, b, _ = slope(X[0] + D[0], X[1] + D[1], channel_at)
+    chord = tilted_psi(X[0] + D[0], X[1] + D[1], a, b, channel_at)
+    for piece in range(pieces):
+        first = (samples - 1) * piece // pieces
+        last = min(samples - 1, (samples - 1) * (piece + 1) // pieces + 1)
+        nearest = math.inf
+        for k in range(first, last + 1):
+            nearest = min(nearest, math.hypot(path[k, 0] - a_mean, path[k, 1] - b_mean))
+        if nearest > radius + moved:
+            continue
+        for i in range(rule.shape[1]):
+            tau = -1.0 + (2.0 * piece + 1.0 + rule[0, i]) / pieces
+            swept = abs((dX[0] + tau * dD[0]) * D[1] - (dX[1] + tau * dD[1]) * D[0])
+            u = X[0] + tau * D[0]
+            v = X[1] + tau * D[1]
+            psi, _, _ = _add_at(
+                row, report, weight * rule[1, i] / pieces * swept, u, v, channel_at, given, theta
+            )
+            report[CHORD_GAP] = min(report[CHORD_GAP], psi - a * u - b * v - chord)
+    return 2.0 * math.hypot(D[0], D[1])
+
+
+@compiled
+def _subtract_triangle(
+    row: FloatArray,
+    report: FloatArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    radius: float,
+    rule: FloatArray,
+    corners: FloatArray,
+    path: FloatArray,
+) -> None:
+    """Subtract the triangle of a triple point, cut like a segment.
+
+    With p, q, r its corners, x = p + x (q - p) + x y (r - q) for x and y in (0, 1).
+    """
+    a_mean, b_mean, s, _, _ = given
+    p, q, r = corners[0:2], corners[2:4], corners[4:6]
+    area = abs((q[0] - p[0]) * (r[1] - p[1]) - (r[0] - p[0]) * (q[1] - p[1]))
+    samples = path.shape[0]
+    moved = 0.0
+    for k in range(samples):
+        share = k / (samples - 1)
+        across = (q + share * (r - q) - p) / (samples - 1)
+        moved = max(moved, _variation(p, across, channel_at, path))
+        along = share * (r - q) / (samples - 1)
+        moved = max(moved, _variation(p + share * (q - p), along, channel_at, path))
+    moved *= _MARGIN
+    pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
+    reach = math.sqrt(2.0) * moved * (samples - 1) / pieces
+    for first in range(pieces):
+        for second in range(pieces):
+            x = (first + 0.5) / pieces
+            y = (second + 0.5) / pieces
+            middle = p + x * (q - p) + x * y * (r - q)
+            a, b, _ = slope(middle[0], middle[1], channel_at)
+            if math.hypot(a - a_mean, b - b_mean) > radius + reach:
+                continue
+            for i in range(rule.shape[1]):
+                x = (first + 0.5 * (1.0 + rule[0, i])) / pieces
+                for j in range(rule.shape[1]):
+                    y = (second + 0.5 * (1.0 + rule[0, j])) / pieces
+                    _add_at(
+                        row, report,
+                        area * x * 0.25 * rule[1, i] * rule[1, j] / (pieces * pieces),
+                        p[0] + x * (q[0] - p[0]) + x * y * (r[0] - q[0]),
+                        p[1] + x * (q[1] - p[1]) + x * y * (r[1] - q[1]),
+                        channel_at, given, theta,
+                    )  # fmt: skip
+
+
+@compiled
+def subtract_jumps(
+    row: FloatArray,
+    report: FloatArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    theta: float,
+    radius: float,
+    rule: FloatArray,
+    nodes: FloatArray,
+    weights: FloatArray,
+    triangles: FloatArray,
+) -> None:
+    """Subtract the integrals over B, and add the line integrals over the jump set."""
+    t11, t22, sigma, V = channel_at
+    a_mean, b_mean, s, _, _ = given
+    path = np.empty((_SAMPLES, 2))
+    for k in range(nodes.shape[0]):
+        length = _subtract_segment(
+            row, report, channel_at, given, theta, radius, rule, nodes[k], weights[k], path
+        )
+        # line integrals over the jump curve in the w plane
+        X_u, X_v, D_u, D_v, dX_u, dX_v, dD_u, dD_v = nodes[k]
+        a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
+        _, _, _, l_uu, l_uv, l_vv = channel(X_u + D_u, X_v + D_v, t11, t22, sigma)
+        rate_u = dX_u + dD_u
+        rate_v = dX_v + dD_v
+        rate_a = rate_u + V * (l_uu * rate_u + l_uv * rate_v)
+        rate_b = rate_v + V * (l_uv * rate_u + l_vv * rate_v)
+        line = weights[k] * math.hypot(rate_a, rate_b) * density(a, b, a_mean, b_mean, s)
+        report[JUMP_LENGTH] += line * length
+        row[RESPONSE] += line * jump(X_u, X_v, D_u, D_v, a, b, V)[1]
+    for k in range(triangles.shape[0]):
+        _subtract_triangle(row, report, channel_at, given, theta, radius, rule, triangles[k], path)
