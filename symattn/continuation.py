@@ -20,11 +20,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from symattn._search import UNKNOWNS, Progress, SearchEnded, find, overlap_scale
+from symattn._progress import Progress
+from symattn._search import UNKNOWNS, SearchEnded, find, overlap_scale
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput
@@ -46,7 +48,8 @@ _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.03, 0.15, 1e-4
 _MOST_POINTS = 400
 _MOST_NEWTON = 7
 _CORRECTED = 1e-8
-_COLLAPSED_Q = 1e-5
+#: Relative to rho: q below this at the end of a branch is on its way to Q = 0.
+_SMALL_Q = 1e-2
 _ROOT_STEPS = 25
 
 
@@ -130,6 +133,35 @@ class Branch:
     over: str
     points: tuple[BranchPoint, ...]
     special_points: tuple[SpecialPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The branch as JSON-able values; every number that has an error has it beside it."""
+        return {
+            "name": self.name,
+            "model": self.model.to_dict(),
+            "over": self.over,
+            "points": [
+                {
+                    self.over: point.parameter,
+                    **point.overlaps._asdict(),
+                    "train_loss": point.train_loss,
+                    "test_error": point.test_error,
+                    "stable": point.stable,
+                    "errors": dict(point.errors),
+                }
+                for point in self.points
+            ],
+            "special_points": [
+                {
+                    "kind": point.kind,
+                    self.over: point.parameter,
+                    "error": point.error,
+                    **point.overlaps._asdict(),
+                    "note": point.note,
+                }
+                for point in self.special_points
+            ],
+        }
 
 
 def follow_branch(
@@ -297,15 +329,20 @@ class _Curve:
         return Overlaps(*map(float, values))
 
     def scale(self, overlaps: Overlaps) -> FloatArray:
-        """Units of y's components along the curve."""
-        return np.array([*overlap_scale(overlaps)[self.unknowns], 1.0])
+        """Units of y's components along the curve, which do not vanish where Q = 0 is near."""
+        sigma = self.model.require_solvable()
+        least = np.array([1e-2 * sigma**2, 0.1 * sigma, 0.0, 0.1 * sigma])
+        return np.array([*np.maximum(overlap_scale(overlaps), least)[self.unknowns], 1.0])
 
     def setting(self, parameter: float) -> tuple[AttentionModel, float]:
         """Model and sample complexity at a value of the parameter."""
         if self.over == "alpha":
             return self.model, parameter
-        name = "lam" if self.over == "lambda" else self.over
-        return replace(self.model, **{name: parameter}), self.alpha
+        if self.over == "lambda":
+            return replace(self.model, lam=parameter), self.alpha
+        if self.over == "omega":
+            return replace(self.model, omega=parameter), self.alpha
+        return replace(self.model, sigma=parameter), self.alpha
 
     def at(self, y: FloatArray, accuracy: float | None = None) -> _At:
         """Evaluate the system; `accuracy` other than the curve's own for other grids."""
@@ -357,6 +394,8 @@ class _Curve:
         self, guess: FloatArray, tangent: FloatArray, accuracy: float | None = None
     ) -> _At | None:
         """Newton from a guess to the curve in the plane across `tangent`; None if that fails."""
+        if not guess[0] > 0.0:  # q
+            return None
         y = guess.copy()
         scale = self.scale(self.overlaps(guess))
         row = tangent / scale**2
@@ -442,7 +481,7 @@ def _walk(
         if ahead is None:
             step *= 0.5
             if step < _SHORTEST_STEP:
-                special.append(_end(curve, here, "no further point was found"))
+                special.append(_end(curve, points))
                 return _Walked(points, special)
             continue
         turned = curve.tangent(ahead, tangent)
@@ -463,10 +502,6 @@ def _walk(
         if any(s.kind == "merger" for s in found):
             return _Walked(points, special)
         points.append(_point(curve, ahead))
-        rho = curve.setting(parameter)[0].rho
-        if ahead.step.overlaps.q < _COLLAPSED_Q * rho:
-            special.append(_end(curve, ahead, "q goes to 0: the branch ends at Q = 0"))
-            return _Walked(points, special)
         here, tangent = ahead, turned
         step = min(1.4 * step, _LONGEST_STEP)
     raise ComputationFailed(
@@ -521,15 +556,22 @@ def _test_slopes(model: AttentionModel, overlaps: Overlaps, accuracy: float) -> 
     return slopes
 
 
-def _end(curve: _Curve, at: _At, note: str) -> SpecialPoint:
-    parameter = curve.parameter(at.y)
-    return SpecialPoint(
-        kind="end",
-        parameter=parameter,
-        error=_SHORTEST_STEP * abs(parameter),
-        overlaps=at.step.overlaps,
-        note=note,
-    )
+def _end(curve: _Curve, points: list[BranchPoint]) -> SpecialPoint:
+    """Where no further point was found: at Q = 0 when q went to 0, linearly in the parameter."""
+    last = points[-1]
+    value, overlaps = last.parameter, last.overlaps
+    note = "no further point was found"
+    error = _LONGEST_STEP * abs(value)
+    rho = curve.setting(value)[0].rho
+    if len(points) > 2 and overlaps.q < _SMALL_Q * rho:
+        guesses = [
+            b.parameter - b.overlaps.q * (b.parameter - a.parameter) / (b.overlaps.q - a.overlaps.q)
+            for a, b in pairwise(points[-3:])
+        ]
+        value, error = guesses[1], 2.0 * abs(guesses[1] - guesses[0]) + abs(guesses[1] - value)
+        overlaps = Overlaps(0.0, 0.0, last.overlaps.V, 0.0)
+        note = "q reaches 0: the branch leaves Q = 0 here (extrapolated)"
+    return SpecialPoint(kind="end", parameter=value, error=error, overlaps=overlaps, note=note)
 
 
 _Test = Callable[[_At, FloatArray], float]
@@ -634,7 +676,8 @@ def _merger(curve: _Curve, here: _At, ahead: _At, k: int) -> SpecialPoint:
         places.append(growths[-1][0])
         first, second = growths[-1][0], growths[-1][0] + 1e-4 * across
     note = f"{_NAMES[k]} reaches 0: the branch leaves the {rest.name} one here"
-    return _special(rest, "merger", *places, note)
+    coarse, fine = places
+    return _special(rest, "merger", coarse, fine, note)
 
 
 def _growth(
@@ -711,33 +754,3 @@ def _joined(curve: _Curve, name: str, back: _Walked, forth: _Walked) -> Branch:
         points=(*reversed(back.points[1:]), *forth.points),
         special_points=(*reversed(back.special_points), *forth.special_points),
     )
-
-
-def to_dict(branch: Branch) -> dict[str, Any]:
-    """A branch as JSON-able values."""
-    return {
-        "name": branch.name,
-        "model": branch.model.to_dict(),
-        "over": branch.over,
-        "points": [
-            {
-                branch.over: point.parameter,
-                **point.overlaps._asdict(),
-                "train_loss": point.train_loss,
-                "test_error": point.test_error,
-                "stable": point.stable,
-                "errors": dict(point.errors),
-            }
-            for point in branch.points
-        ],
-        "special_points": [
-            {
-                "kind": point.kind,
-                branch.over: point.parameter,
-                "error": point.error,
-                **point.overlaps._asdict(),
-                "note": point.note,
-            }
-            for point in branch.special_points
-        ],
-    }

@@ -17,7 +17,7 @@ _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
-_SAME_NAME = ("omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
+_SAME_NAME = ("over", "omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
 
 
 def number(text: str) -> float | str:
@@ -35,6 +35,21 @@ def number(text: str) -> float | str:
     value = float(text)
     vanished = value == 0.0 and any(digit in text.lower().split("e")[0] for digit in "123456789")
     return text if math.isinf(value) or vanished else value
+
+
+def span(text: str) -> tuple[str, float | str, float | str]:
+    """`NAME=A:B` as a name and two ends, with the texts where they are no numbers.
+
+    Raises
+    ------
+    InvalidInput
+        When it does not have that form.
+    """
+    name, equals, ends = text.partition("=")
+    low, colon, high = ends.partition(":")
+    if not (equals and colon) or ":" in high:
+        raise InvalidInput.of("over", text, "NAME=A:B, as in alpha=0.5:3")
+    return name, number(low), number(high)
 
 
 def whole_number(text: str) -> int | str:
