@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
     from symattn.symbolic.regenerate import derive
-    from symattn.thresholds import Threshold, crossing
+    from symattn.thresholds import Threshold, threshold
 
 __version__ = "0.1.0"
 
@@ -31,10 +31,10 @@ __all__ = [
     "Solution",
     "SymattnError",
     "Threshold",
-    "crossing",
     "derive",
     "linear_baseline",
     "solve",
+    "threshold",
 ]
 
 # Imported when first asked for, so that `import symattn` costs milliseconds: most of these modules
@@ -49,10 +49,10 @@ _HOMES = {
     "STANDARD": "symattn.model",
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
-    "crossing": "symattn.thresholds",
     "derive": "symattn.symbolic.regenerate",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
+    "threshold": "symattn.thresholds",
 }
 
 

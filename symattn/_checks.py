@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 from symattn.errors import InvalidInput
+from symattn.model import AttentionModel
 
 _MOST_DIGITS = 1000
 
@@ -15,6 +18,20 @@ def checked_digits(digits: object) -> int:
     InvalidInput
         If it is anything else.
     """
-    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= _MOST_DIGITS:
+    whole = isinstance(digits, Integral) and not isinstance(digits, bool)
+    if not whole or not 1 <= int(digits) <= _MOST_DIGITS:  # type: ignore[call-overload]
         raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
-    return digits
+    return int(digits)  # type: ignore[call-overload]
+
+
+def checked_model(model: object) -> AttentionModel:
+    """`model` if it is one.
+
+    Raises
+    ------
+    InvalidInput
+        If it is anything else.
+    """
+    if not isinstance(model, AttentionModel):
+        raise InvalidInput.of("model", model, "an AttentionModel")
+    return model

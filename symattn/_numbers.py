@@ -9,6 +9,11 @@ _MOST_FIGURES = 17  # what a double has
 _CONTEXT = Context(prec=60)
 
 
+def significant_digits(relative: float) -> int:
+    """The significant digits that a relative error leaves."""
+    return math.floor(-math.log10(max(2.0 * relative, 1e-17)))
+
+
 def with_error(value: float, error: float) -> tuple[str, str]:
     """`value` and `error` in decimal, the value to the second figure of the error.
 

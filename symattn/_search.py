@@ -172,7 +172,7 @@ def find(
     reasons = list(dict.fromkeys(ends))
     raise SearchEnded(
         f"no {branch} fixed point found at alpha = {alpha:.6g}: {len(ends)} searches ended "
-        f"otherwise ({'; '.join(reasons[:3])}); try a larger alpha or a smaller lambda"
+        f"otherwise ({'; '.join(reasons[:3])}); try another alpha or a smaller lambda"
     )
 
 

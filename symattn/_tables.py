@@ -32,6 +32,9 @@ _MEANINGS = {
 _THRESHOLDS = {
     "alpha_c": "semantic and positional branch have equal training loss",
     "alpha_l": "semantic test error equals that of the best linear map",
+    "weak_positional": "Q = 0 becomes unstable towards m",
+    "weak_semantic": "Q = 0 becomes unstable towards theta",
+    "weak_bulk": "Q = 0 becomes unstable towards a random direction and ends",
 }
 
 
@@ -62,6 +65,21 @@ def baseline_lines(test_error: float, error: float) -> list[str]:
     return ["best linear positional map", *_rows([("test_error", test_error, error, meaning)])]
 
 
+def threshold_table(threshold: Threshold) -> str:
+    """One threshold with its error, what the error is, and the fixed points there."""
+    if isinstance(threshold.alpha, float):
+        lines = [str(threshold.model), *threshold_lines([threshold])]
+    else:
+        # too long for a table
+        alpha, error = threshold.shown()
+        lines = [str(threshold.model), _THRESHOLDS[threshold.name]]
+        lines += [f"  {threshold.name} = {alpha}", f"  +- {error}"]
+    lines.append(f"  {'error':<18} {threshold.certificate}: {threshold.method}")
+    for point in threshold.at.values():
+        lines += ["", *fixed_point_lines(point)]
+    return "\n".join(lines)
+
+
 def threshold_lines(thresholds: Iterable[Threshold]) -> list[str]:
     """Thresholds with errors and what they are."""
     numbers = [(t.name, t.alpha, t.error, _THRESHOLDS[t.name]) for t in thresholds]
@@ -79,7 +97,7 @@ def _judgement(point: FixedPoint) -> Iterator[str]:
     """What eigenvalues, replicon and certificate say, in words."""
     if point.eigenvalues:
         beyond = sum(eigenvalue.real > 1 for eigenvalue in point.eigenvalues)
-        word = "unstable" if beyond else "stable"
+        word = "stable" if point.stable else "unstable"
         share = f"{beyond} of the {len(point.eigenvalues)}"
         yield f"  {'state evolution':<18} {word}: {share} eigenvalues of its Jacobian beyond +1"
     if point.replicon + point.errors["replicon"] < 0:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from symattn._checks import checked_model
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel, Mixing
 
@@ -60,7 +61,7 @@ def linear_baseline(model: AttentionModel) -> LinearBaseline:
     ComputationFailed
         When the expectations do not reach 14 digits, which takes sigma > 4.
     """
-    sigma = model.require_solvable()
+    sigma = checked_model(model).require_solvable()
     rho = sigma**2
     # From omega as a decimal: next to 1 the difference of doubles would lose its digits.
     semantic_share = float(1 - model.exact("omega"))

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
+from symattn._files import replace_file
 from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
-from symattn.thresholds import CROSSINGS, Threshold, crossing
+from symattn.thresholds import CROSSINGS, Threshold, threshold
 
 _T = TypeVar("_T")
 
@@ -126,9 +127,9 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         for solution in attempt(f"{branch} branch", at_alpha):
             fixed_points.extend(solution.fixed_points)
     thresholds = {
-        name: threshold
+        name: found
         for name in CROSSINGS
-        for threshold in attempt(name, partial(crossing, model, name))
+        for found in attempt(name, partial(threshold, model, name))
     }
     followed = {point.branch: _follow(model, point, progress) for point in fixed_points}
     return Report(
@@ -201,8 +202,7 @@ def write_report(report: Report, out: Path) -> tuple[Path, ...]:
     for name, content in contents.items():
         path = out / name
         try:
-            out.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            replace_file(path, content)
         except OSError as error:
             raise ComputationFailed(
                 f"{path}: {error.strerror}; name a directory that can be written"

@@ -1,35 +1,27 @@
-"""Sample complexities at which the semantic branch overtakes.
-
-alpha_c: semantic and positional branch have equal training loss. alpha_l: the test error of the
-semantic branch equals that of the best linear positional map. Both are roots of a difference that
-is followed along the branches; Newton's method in alpha converges in a few solves, for alpha_c with
-the exact slope d eps_t/d alpha = E[M].
-"""
+"""Thresholds in the sample complexity, by name."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from symattn._checks import checked_digits
-from symattn._progress import Progress, silent
-from symattn._search import SEARCH_ACCURACY, SearchEnded, find
-from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput, NotFound
-from symattn.fixed_points import FixedPoint, solve
+from symattn._checks import checked_digits, checked_model
+from symattn.errors import InvalidInput
 from symattn.model import AttentionModel
-from symattn.quadrature.expectations import Resolution
-from symattn.quadrature.generalization_error import mean_test_loss
-from symattn.state_evolution import evolve
+
+if TYPE_CHECKING:
+    from symattn._progress import Progress
+    from symattn.fixed_points import FixedPoint
 
 CROSSINGS = ("alpha_c", "alpha_l")
+WEAK = ("weak_positional", "weak_semantic", "weak_bulk")
+THRESHOLDS = (*CROSSINGS, *WEAK)
 
-#: Where the lowest crossing is looked for, and at how many points.
-_LOW, _HIGH, _SCAN = 0.05, 5.0, 15
-_MOST_STEPS = 12
+#: Digits when none are asked for.
+DIGITS = {**dict.fromkeys(CROSSINGS, 6), **dict.fromkeys(WEAK, 15)}
+
+CERTIFICATES = ("estimated", "proved")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,179 +32,108 @@ class Threshold:
     ----------
     name : str
     model : AttentionModel
-    alpha, error : float
-        The threshold and its absolute error.
+    alpha, error : float, or mpmath.mpf where more than 15 digits were asked for
+        The threshold n/d and its absolute error.
     digits : int
         Significant digits that `error` vouches for.
     method : str
         How it was found.
     at : mapping
-        The fixed points at `alpha`, by branch.
+        The fixed points at `alpha`, by branch, in double precision. Each has the replicon of the
+        smooth part and the jump flux.
+    certificate : str
+        What `error` is: "estimated" from computations of different fineness, or "proved" to hold
+        by ball arithmetic.
     """
 
     name: str
     model: AttentionModel
-    alpha: float
-    error: float
+    alpha: Any
+    error: Any
     digits: int
     method: str
     at: Mapping[str, FixedPoint]
+    certificate: str = "estimated"
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.alpha:.{max(1, self.digits + 1)}g} +- {self.error:.1e}"
+        alpha, error = self.shown()
+        return f"{self.name} = {alpha} +- {error}"
+
+    def shown(self) -> tuple[str, str]:
+        """alpha in decimal to a little more than its digits, and its error."""
+        if isinstance(self.alpha, float):
+            return f"{self.alpha:.{max(1, self.digits + 1)}g}", f"{self.error:.1e}"
+        from mpmath import mp, mpf
+
+        with mp.workdps(self.digits + 20):
+            text: str = mp.nstr(self.alpha, self.digits + 2)
+            # what is shown of alpha is rounded, and so is what is shown of this
+            bound = 1.01 * (self.error + abs(mpf(text) - self.alpha))
+            return text, mp.nstr(bound, 3)
 
     def to_dict(self) -> dict[str, Any]:
-        """The threshold as JSON-able values."""
+        """The threshold as JSON-able values; alpha and error as text beyond 15 digits."""
+        exact = isinstance(self.alpha, float)
+        alpha, error = (self.alpha, self.error) if exact else self.shown()
         return {
             "name": self.name,
             "model": self.model.to_dict(),
-            "alpha": self.alpha,
-            "error": self.error,
+            "alpha": alpha,
+            "error": error,
             "digits": self.digits,
             "method": self.method,
+            "certificate": self.certificate,
             "at": {branch: point.to_dict() for branch, point in self.at.items()},
         }
 
 
-def crossing(
-    model: AttentionModel, name: str, *, digits: int = 6, progress: Progress | None = None
+def threshold(
+    model: AttentionModel,
+    name: str,
+    *,
+    digits: int | None = None,
+    certificate: str | None = None,
+    progress: Progress | None = None,
 ) -> Threshold:
-    """`alpha_c` or `alpha_l` to `digits` significant digits.
+    """A threshold in the sample complexity alpha = n/d.
 
-    The lowest one in [0.05, 5] that shows between two of 15 sample complexities in geometric
-    progression; two crossings between neighbours would be missed.
+    Parameters
+    ----------
+    name : str
+        alpha_c: semantic and positional branch have equal training loss. alpha_l: the test error of
+        the semantic branch equals that of the best linear positional map. weak_positional,
+        weak_semantic, weak_bulk: Q = 0, on the branch connected to alpha = 0, becomes unstable
+        towards m, theta or a random direction (step `weak` of the derivation).
+    digits : int, optional
+        Significant digits, 1 to 1000: error <= 0.5 x 10^-digits alpha. By default 6, for the weak
+        ones 15.
+    certificate : str, optional
+        For the weak ones: "proved" insists on a proof (which needs python-flint, the extra
+        `proofs`), "estimated" does without. By default it is tried up to 30 digits where
+        python-flint is installed.
+    progress : callable, optional
+        Called with one line of text now and then.
 
     Raises
     ------
     InvalidInput
-        For an unknown name, or digits outside 1 to 1000.
+        For an unknown name or certificate, digits outside 1 to 1000, or a model that is not
+        L = 2, r = t = 1, isotropic.
     ComputationFailed
-        If the branches do not cross, or the digits are not reached.
+        If the threshold does not exist, with the reason, or the digits or the proof are not
+        reached.
     """
-    model.require_solvable()
-    if name not in CROSSINGS:
-        raise InvalidInput.of("name", name, f"one of {', '.join(CROSSINGS)}")
-    digits = checked_digits(digits)
-    report = progress or silent
-    low, high = _bracket(model, name, report)
-    alpha = math.sqrt(low * high)
-    at: dict[str, FixedPoint] = {}
-    for working_digits in dict.fromkeys((min(4, digits), digits, digits + 1, digits + 2)):
-        for _ in range(_MOST_STEPS):
-            at = {
-                branch: solve(
-                    model,
-                    alpha,
-                    branch=branch,
-                    digits=working_digits,
-                    progress=progress,
-                    start=at.get(branch),
-                )[branch]
-                for branch in _branches(name)
-            }
-            difference, uncertainty = _difference(model, name, at)
-            slope = _slope(model, name, alpha, at)
-            if difference > uncertainty:
-                low = alpha
-            elif difference < -uncertainty:
-                high = alpha
-            step = -difference / slope
-            # the slope is good to a percent or better
-            error = 1.02 * (abs(difference) + uncertainty) / abs(slope)
-            report(f"{name} = {alpha:.12g} +- {error:.1e} at {working_digits} working digits")
-            if error <= 0.5 * 10.0**-digits * alpha:
-                return Threshold(
-                    name=name,
-                    model=model,
-                    alpha=alpha,
-                    error=error,
-                    digits=_digits(error / alpha),
-                    method="Newton in alpha on certified fixed points",
-                    at=MappingProxyType(at),
-                )
-            if abs(difference) <= 0.3 * uncertainty:
-                break
-            ahead = alpha + step
-            alpha = ahead if low < ahead < high else 0.5 * (low + high)
-    raise ComputationFailed(
-        f"{name}: {_digits(error / alpha)} digits reached at alpha = "
-        f"{alpha:.10g}, {digits} asked; try fewer digits"
-    )
+    checked_model(model).require_solvable()
+    if name not in THRESHOLDS:
+        raise InvalidInput.of("name", name, f"one of {', '.join(THRESHOLDS)}")
+    digits = checked_digits(DIGITS[name] if digits is None else digits)
+    allowed = CERTIFICATES if name in WEAK else CERTIFICATES[:1]
+    if certificate is not None and certificate not in allowed:
+        raise InvalidInput.of("certificate", certificate, f"{' or '.join(allowed)} for {name}")
+    if name in CROSSINGS:
+        from symattn._crossing import crossing
 
+        return crossing(model, name, digits=digits, progress=progress)
+    from symattn.weak_learning import weak_threshold
 
-def _digits(relative: float) -> int:
-    """The significant digits that a relative error leaves."""
-    return math.floor(-math.log10(max(2.0 * relative, 1e-17)))
-
-
-def _branches(name: str) -> tuple[str, ...]:
-    return ("semantic", "positional") if name == "alpha_c" else ("semantic",)
-
-
-def _difference(
-    model: AttentionModel, name: str, at: Mapping[str, FixedPoint]
-) -> tuple[float, float]:
-    """What vanishes at the threshold, positive below it, and its absolute error."""
-    semantic = at["semantic"]
-    if name == "alpha_c":
-        other = at["positional"]
-        return (
-            semantic.train_loss - other.train_loss,
-            semantic.errors["train_loss"] + other.errors["train_loss"],
-        )
-    baseline = linear_baseline(model)
-    return (
-        semantic.test_error - baseline.test_error,
-        semantic.errors["test_error"] + baseline.error,
-    )
-
-
-def _slope(model: AttentionModel, name: str, alpha: float, at: Mapping[str, FixedPoint]) -> float:
-    """Derivative of the difference by alpha."""
-    if name == "alpha_c":
-        return at["semantic"].envelope - at["positional"].envelope
-    change = 1e-3 * alpha
-    ahead = solve(model, alpha + change, branch="semantic", digits=5, start=at["semantic"])
-    return (ahead["semantic"].test_error - at["semantic"].test_error) / change
-
-
-def _bracket(model: AttentionModel, name: str, progress: Progress) -> tuple[float, float]:
-    """Two sample complexities between which the difference turns negative, from a rough scan."""
-    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
-    baseline = linear_baseline(model).test_error
-    ratio = (_HIGH / _LOW) ** (1.0 / (_SCAN - 1))
-    grid = [_LOW * ratio**k for k in range(_SCAN)]
-    values: dict[str, dict[float, float]] = {}
-    for branch in _branches(name):
-        values[branch] = {}
-        start = None
-        for alpha in reversed(grid):
-            try:
-                start = find(model, alpha, branch, start, progress, thorough=False)
-            except SearchEnded:
-                if values[branch]:
-                    break
-                continue
-            values[branch][alpha] = (
-                evolve(model, alpha, start, rough).train_loss
-                if name == "alpha_c"
-                else mean_test_loss(model, start, SEARCH_ACCURACY)[0] - baseline
-            )
-    common = [alpha for alpha in grid if all(alpha in found for found in values.values())]
-    if not common:
-        missing = " and ".join(branch for branch, found in values.items() if not found)
-        raise NotFound(
-            f"{name} was not found: no {missing or 'common'} branch in [{_LOW}, {_HIGH}]"
-        )
-    signs = [
-        values["semantic"][alpha] - (values["positional"][alpha] if name == "alpha_c" else 0.0)
-        for alpha in common
-    ]
-    for k in range(1, len(common)):
-        if signs[k - 1] > 0.0 >= signs[k]:
-            return common[k - 1], common[k]
-    raise NotFound(
-        f"{name} was not found in [{_LOW}, {_HIGH}]: where the branches exist, between "
-        f"{common[0]:.4g} and {common[-1]:.4g}, the semantic side stays "
-        f"{'above' if signs[-1] > 0.0 else 'below'}"
-    )
+    return weak_threshold(model, name, digits, certificate=certificate, progress=progress)

@@ -77,6 +77,18 @@ def zero_point(model: AttentionModel, alpha: float) -> ZeroPoint:
     return ZeroPoint(**values, errors=errors)
 
 
+def loss_at_zero(model: AttentionModel) -> tuple[float, float]:
+    """E[loss at x = 0], the test error of Q = 0, and its absolute error."""
+    nodes = _COARSEST
+    loss = _means_at_rest(*_rule(nodes), _parameters(model), 0.0)[2]
+    step = math.inf
+    while step > 1e-15 * loss and nodes < _FINEST:
+        nodes *= 2
+        coarse, loss = loss, _means_at_rest(*_rule(nodes), _parameters(model), 0.0)[2]
+        step = abs(loss - coarse)
+    return loss, step + 1e-14 * loss
+
+
 def _parameters(model: AttentionModel) -> tuple[float, float, float, float]:
     return (model.require_solvable(), model.omega, model.mixing[0][0], model.mixing[1][1])
 

@@ -1,6 +1,8 @@
 """Fixed points against the independent state evolution, published figures and identities."""
 
+import copy
 import math
+import pickle
 import re
 
 import numpy as np
@@ -15,6 +17,7 @@ from symattn import (
     linear_baseline,
     solve,
 )
+from symattn.quadrature.expectations import Resolution, channel_expectations
 from tests.reference.expectations import Parameters, expectations
 from tests.reference.fixed_point import updated
 from tests.reference.stored import stored_fixed_points
@@ -229,6 +232,7 @@ def test_where_the_prox_jumps_digits_beyond_double_precision_are_refused_at_once
         ({"alpha": math.inf}, "alpha = inf"),
         ({"alpha": True}, "alpha = True"),
         ({"alpha": "1"}, "alpha = '1'"),
+        ({"alpha": 10**400}, "alpha = 1000"),
         ({"branch": "both"}, "branch = 'both'"),
         ({"digits": 0}, "digits = 0"),
         ({"digits": 1001}, "digits = 1001"),
@@ -241,6 +245,29 @@ def test_bad_input_is_one_line_that_names_the_value(arguments, named):
         solve(PAPER, **{"alpha": 1.0, **arguments})
     assert named in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_an_attention_model():
+    with pytest.raises(InvalidInput, match="model = 'paper'"):
+        solve("paper", 1.0)
+
+
+def test_results_can_be_pickled_copied_and_hashed():
+    found = solve(SMOOTH, 1.5, branch="positional", digits=3)
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert again == found
+        assert hash(again) == hash(found)
+
+
+def test_the_error_of_the_jump_probability_covers_its_scatter_from_grid_to_grid():
+    # several saddles at one w, so that minima have to be counted
+    model = AttentionModel(omega=1.0)
+    point = solve(model, 4.0, branch="uninformed", digits=4)["uninformed"]
+    for accuracy in (1e-4, 1e-6, 1e-7):
+        resolution = Resolution.for_accuracy(accuracy)
+        other = channel_expectations(model, point.overlaps, resolution, diagnose=True)
+        gap = abs(other.jump_probability - point.jump_probability)
+        assert gap <= point.errors["jump_probability"]
 
 
 def test_a_branch_that_does_not_exist_says_so():

@@ -12,7 +12,7 @@ from symattn.thresholds import Threshold
 MODEL = AttentionModel(lam=0.1)
 
 
-def crossing(model, name):
+def made_up_threshold(model, name):
     """A made-up alpha_l, and no alpha_c."""
     if name == "alpha_c":
         raise ComputationFailed("alpha_c does not exist here")
@@ -38,7 +38,7 @@ def report():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("symattn.report.ALPHA", 4.0)
         patch.setattr("symattn.report.ALPHAS", (2.0, 3.0, 3.8, 4.0, 4.5, 6.0))
-        patch.setattr("symattn.report.crossing", crossing)
+        patch.setattr("symattn.report.threshold", made_up_threshold)
         patch.setattr("symattn.report.solve", solved_between(3.5, 5.5))
         return make_report(MODEL, lambda line: None)
 
@@ -65,7 +65,7 @@ def test_a_part_that_fails_is_named_and_the_others_are_done(report):
 
 def test_files_that_are_not_what_is_derived_are_a_failure(monkeypatch):
     monkeypatch.setattr("symattn.report.ALPHAS", ())
-    monkeypatch.setattr("symattn.report.crossing", crossing)
+    monkeypatch.setattr("symattn.report.threshold", made_up_threshold)
     monkeypatch.setattr("symattn.report.solve", solved_between(0.0, 0.0))
     monkeypatch.setattr("symattn.symbolic.regenerate", lambda check, progress: ("kernel.py",))
     failures = make_report(MODEL, lambda line: None).failures
@@ -96,7 +96,7 @@ def test_what_is_not_there_is_no_failure(monkeypatch):
         raise NotFound("searched for in vain")
 
     monkeypatch.setattr("symattn.report.ALPHAS", ())
-    monkeypatch.setattr("symattn.report.crossing", not_found)
+    monkeypatch.setattr("symattn.report.threshold", not_found)
     monkeypatch.setattr("symattn.report.solve", not_found)
     monkeypatch.setattr("symattn.symbolic.regenerate", lambda check, progress: ())
     report = make_report(MODEL, lambda line: None)

@@ -6,9 +6,9 @@ from symattn import (
     AttentionModel,
     ComputationFailed,
     InvalidInput,
-    crossing,
     linear_baseline,
     solve,
+    threshold,
 )
 
 # arXiv 2402.03902, public data: 1.2410 and 1.4506, from overlaps good to a few percent
@@ -26,7 +26,7 @@ def _difference(name, model, alpha):
 @pytest.mark.parametrize("name", ["alpha_c", "alpha_l"])
 def test_the_difference_changes_sign_within_the_error(name):
     model = AttentionModel()
-    found = crossing(model, name, digits=5)
+    found = threshold(model, name, digits=5)
     assert found.alpha == pytest.approx(PUBLISHED[name], rel=0.05)
     assert found.error <= 0.5e-5 * found.alpha
     assert found.digits >= 5
@@ -35,8 +35,8 @@ def test_the_difference_changes_sign_within_the_error(name):
 
 
 def test_no_crossing_is_said_with_its_reason():
-    with pytest.raises(ComputationFailed, match="alpha_c does not exist: no semantic branch"):
-        crossing(AttentionModel(omega=1.0, lam=0.1), "alpha_c")
+    with pytest.raises(ComputationFailed, match="alpha_c was not found: no semantic branch"):
+        threshold(AttentionModel(omega=1.0, lam=0.1), "alpha_c")
 
 
 @pytest.mark.parametrize(
@@ -45,5 +45,5 @@ def test_no_crossing_is_said_with_its_reason():
 )
 def test_bad_input_names_the_value(arguments, named):
     with pytest.raises(InvalidInput) as caught:
-        crossing(AttentionModel(), **arguments)
+        threshold(AttentionModel(), **arguments)
     assert named in str(caught.value)

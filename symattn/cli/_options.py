@@ -17,7 +17,18 @@ _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
-_SAME_NAME = ("over", "omega", "sigma", "mixing", "length", "alpha", "branch", "digits", "out")
+_SAME_NAME = (
+    "omega",
+    "sigma",
+    "mixing",
+    "length",
+    "alpha",
+    "over",
+    "branch",
+    "digits",
+    "certificate",
+    "out",
+)
 
 
 def number(text: str) -> float | str:

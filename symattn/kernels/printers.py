@@ -1,4 +1,4 @@
-"""Printing kernels as Python source for numba, torch and mpmath.
+"""Printing kernels as Python source for numba, torch, mpmath and Arb.
 
 The source is laid out as ruff would lay it out, so formatting leaves generated files alone, and it
 depends on nothing but the kernels: the same kernels give the same bytes.
@@ -328,4 +328,59 @@ class Mpmath(BackEnd):
         return [f"{name} = mp.convert({name})" for name in names]
 
 
-BACK_ENDS: tuple[BackEnd, ...] = (Numba(), Torch(), Mpmath())
+class Arb(BackEnd):
+    """Scalar functions of balls, which enclose the result for every point of their arguments."""
+
+    name = "arb"
+    scalar = "arb"
+    exponential = "arb.exp"
+    pi = "arb.pi()"
+    imports = (
+        ("reduce(", "from functools import reduce\n\n"),
+        ("arb", "from flint import arb\n"),
+    )
+    logistic = '''def logistic(z: arb) -> arb:
+    """1/(1 + exp(-z))."""
+    return 1 / (1 + arb.exp(-z))
+
+
+def power(base: arb, exponent: int) -> arb:
+    """base^exponent; the operator ** has no result for balls that hold 0."""
+    result = base
+    for _ in range(exponent - 1):
+        result = result * base
+    return result
+'''
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        base, exponent = expr.as_base_exp()
+        if not (exponent.is_Integer and exponent > 1):
+            return super()._print_Pow(expr, rational)
+        if base.is_Symbol and exponent == 2:
+            # much faster than `power`
+            return f"({base.name} * {base.name})"
+        return f"power({self._print(base)}, {exponent})"
+
+    def _statement(self, head: str, value: sp.Expr) -> list[str]:
+        base, exponent = value.as_base_exp()
+        if base.is_Symbol and exponent == 2:
+            return [f"{INDENT}{head}{base.name} * {base.name}"]
+        return super()._statement(head, value)
+
+    def integer(self, value: int) -> str:
+        return str(value)
+
+    def quotient(self, above: int, below: int) -> str:
+        return f"(arb({above}) / {below})"
+
+    def constant(self, value: sp.Expr, kernel: Kernel) -> str:
+        return f"arb({self._print(value)})"
+
+    def largest(self, arguments: list[str]) -> str:
+        return f"reduce(arb.max, ({', '.join(arguments)}))"
+
+    def square_root(self, argument: str) -> str:
+        return f"arb.sqrt(arb({argument}))" if argument.isdigit() else f"arb.sqrt({argument})"
+
+
+BACK_ENDS: tuple[BackEnd, ...] = (Numba(), Torch(), Mpmath(), Arb())

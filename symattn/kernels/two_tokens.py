@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from symattn.kernels import overlaps, slopes
+from symattn.kernels import overlaps, rest, slopes
 from symattn.kernels.function import Kernel
 from symattn.symbolic import attention, channel, hats, jets, losses
 from symattn.symbolic import symbols as y
@@ -133,5 +133,6 @@ def kernels() -> list[Kernel]:
             TEST_LOSS_DOC,
         ),
         *slopes.kernels(c),
+        *rest.kernels(c),
         *overlaps.kernels(p, two_tokens=True),
     ]

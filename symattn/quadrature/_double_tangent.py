@@ -63,6 +63,20 @@ def tangent(z: FloatArray, channel_at: ChannelAt, out: FloatArray) -> None:
 
 
 @compiled
+def tangent_along(
+    z: FloatArray, along: FloatArray, channel_at: ChannelAt, out: FloatArray
+) -> float:
+    """The unit tangent at z on the side of the unit vector `along`; cosine of their angle."""
+    tangent(z, channel_at, out)
+    turn = 0.0
+    for j in range(4):
+        turn += along[j] * out[j]
+    if turn < 0.0:
+        out *= -1.0
+    return abs(turn)
+
+
+@compiled
 def project(z: FloatArray, row: FloatArray, level: float, channel_at: ChannelAt) -> int:
     """Newton from z onto the curve within the plane row.z = level; steps taken, or -1."""
     value = np.empty(4)

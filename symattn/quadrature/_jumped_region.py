@@ -45,8 +45,8 @@ def _add_at(
     channel_at: ChannelAt,
     given: tuple[float, float, float, float, float],
     theta: float,
-) -> tuple[float, float, float]:
-    """Subtract the integrands at one point of B, measure counted positive; psi and w there."""
+) -> float:
+    """Subtract the integrands at one point of B, measure counted positive; psi there."""
     t11, t22, sigma, V = channel_at
     jet = channel(u, v, t11, t22, sigma)
     w = inverse_prox(u, v, jet[1], jet[2], jet[3], jet[4], jet[5], V)
@@ -54,7 +54,7 @@ def _add_at(
     report[JUMP_NORM] += weight
     if w[2] < 0.0:
         report[FOLD_MISMATCH] += weight
-    return 0.5 * (u * u + v * v) + V * jet[0], w[0], w[1]
+    return 0.5 * (u * u + v * v) + V * jet[0]
 
 
 @compiled
@@ -80,9 +80,11 @@ def _subtract_segment(
     rule: FloatArray,
     node: FloatArray,
     weight: float,
+    a: float,
+    b: float,
     path: FloatArray,
-) -> float:
-    """Subtract what the segment of one node of a jump curve sweeps; |X + D - (X - D)|.
+) -> None:
+    """Subtract what the segment of one node of a jump curve sweeps; (a, b) is w at its ends.
 
     The segment is cut so that w moves by a few s on a piece; pieces out of sight are left out.
     """
@@ -92,7 +94,6 @@ def _subtract_segment(
     spacing = 2.0 / (samples - 1)
     moved = _MARGIN * _variation(X - D, spacing * D, channel_at, path)
     pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
-    a, b, _ = slope(X[0] + D[0], X[1] + D[1], channel_at)
     chord = tilted_psi(X[0] + D[0], X[1] + D[1], a, b, channel_at)
     for piece in range(pieces):
         first = (samples - 1) * piece // pieces
@@ -107,11 +108,10 @@ def _subtract_segment(
             swept = abs((dX[0] + tau * dD[0]) * D[1] - (dX[1] + tau * dD[1]) * D[0])
             u = X[0] + tau * D[0]
             v = X[1] + tau * D[1]
-            psi, _, _ = _add_at(
+            psi = _add_at(
                 row, report, weight * rule[1, i] / pieces * swept, u, v, channel_at, given, theta
             )
             report[CHORD_GAP] = min(report[CHORD_GAP], psi - a * u - b * v - chord)
-    return 2.0 * math.hypot(D[0], D[1])
 
 
 @compiled
@@ -183,19 +183,20 @@ def subtract_jumps(
     a_mean, b_mean, s, _, _ = given
     path = np.empty((_SAMPLES, 2))
     for k in range(nodes.shape[0]):
-        length = _subtract_segment(
-            row, report, channel_at, given, theta, radius, rule, nodes[k], weights[k], path
-        )
-        # line integrals over the jump curve in the w plane
         X_u, X_v, D_u, D_v, dX_u, dX_v, dD_u, dD_v = nodes[k]
         a, b, _ = slope(X_u + D_u, X_v + D_v, channel_at)
+        _subtract_segment(
+            row, report, channel_at, given, theta, radius, rule, nodes[k], weights[k], a, b, path
+        )
+        # line integrals over the jump curve in the w plane
         _, _, _, l_uu, l_uv, l_vv = channel(X_u + D_u, X_v + D_v, t11, t22, sigma)
         rate_u = dX_u + dD_u
         rate_v = dX_v + dD_v
         rate_a = rate_u + V * (l_uu * rate_u + l_uv * rate_v)
         rate_b = rate_v + V * (l_uv * rate_u + l_vv * rate_v)
         line = weights[k] * math.hypot(rate_a, rate_b) * density(a, b, a_mean, b_mean, s)
+        length, jump_response = jump(X_u, X_v, D_u, D_v, a, b, V)
         report[JUMP_LENGTH] += line * length
-        row[RESPONSE] += line * jump(X_u, X_v, D_u, D_v, a, b, V)[1]
+        row[RESPONSE] += line * jump_response
     for k in range(triangles.shape[0]):
         _subtract_triangle(row, report, channel_at, given, theta, radius, rule, triangles[k], path)

@@ -13,6 +13,7 @@ from symattn.quadrature._double_tangent import (
     out_of_sight,
     project,
     tangent,
+    tangent_along,
 )
 from symattn.quadrature._minima import ChannelAt
 from symattn.quadrature._panels import LOWER, close_at_cusp, panel_to
@@ -49,14 +50,7 @@ def _step_ahead(
         return iterations, 0.0
     if ahead[2] * z[2] + ahead[3] * z[3] < 0.01 * (z[2] * z[2] + z[3] * z[3]):
         return iterations, 0.0
-    tangent(ahead, channel_at, unit_ahead)
-    turn = 0.0
-    for j in range(4):
-        turn += unit[j] * unit_ahead[j]
-    if turn < 0.0:
-        turn = -turn
-        unit_ahead *= -1.0
-    return iterations, turn
+    return iterations, tangent_along(ahead, unit, channel_at, unit_ahead)
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 from symattn._jit import compiled
 from symattn._typing import FloatArray
 from symattn.kernels.generated.numba_l2_r1_t1 import channel
-from symattn.quadrature._double_tangent import project, tangent
+from symattn.quadrature._double_tangent import project, tangent_along
 from symattn.quadrature._linear import solve_in_place
 from symattn.quadrature._minima import ChannelAt, slope
 
@@ -94,12 +94,7 @@ def end_at_corner(
         progress += (ahead[j] - z[j]) * unit[j]
     if progress < 0.0 or progress > 1.01 * step:
         return False
-    tangent(ahead, channel_at, unit_ahead)
-    turn = 0.0
-    for j in range(4):
-        turn += unit[j] * unit_ahead[j]
-    if turn < 0.0:
-        unit_ahead *= -1.0
+    tangent_along(ahead, unit, channel_at, unit_ahead)
     return True
 
 

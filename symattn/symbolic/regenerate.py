@@ -6,6 +6,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
+from symattn._files import replace_file
 from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.model import AttentionModel
@@ -88,7 +89,7 @@ def regenerate(
         try:
             same = path.is_file() and path.read_bytes() == text.encode()
             if not same and not check:
-                _write(path, text)
+                replace_file(path, text.encode())
         except OSError as error:
             raise ComputationFailed(
                 f"{path}: {error.strerror}; name a directory that can be written with out"
@@ -166,14 +167,3 @@ def _directory(package: str) -> Path:
     if spec is None or spec.origin is None:
         raise ComputationFailed(f"the package {package} is not installed with symattn")
     return Path(spec.origin).parent
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file at once, so that an interruption leaves the old or the new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        temporary.write_bytes(text.encode())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -46,6 +46,9 @@ tau, delta = sp.symbols("tau delta", real=True)
 H_uu, H_uv = sp.symbols("H_uu H_uv", real=True)
 K_uu, K_uv, K_vv = sp.symbols("K_uu K_uv K_vv", real=True)
 
+# Means over h* at x = 0: Tr K, and the slopes of m', theta' and q' over alpha V.
+rest_means = sp.symbols("trace positional semantic bulk", real=True)
+
 # det(I + V H); a place where the prox jumps
 det, sheet = sp.symbols("det sheet", real=True)
 
@@ -54,6 +57,11 @@ response = sp.Symbol("response", real=True)
 
 loss, envelope, loss_at_prox = sp.symbols("loss envelope loss_at_prox", real=True)
 z, w = sp.symbols("z w", real=True)
+
+
+def slope_by_V(name: sp.Symbol) -> sp.Symbol:
+    """The derivative of what `name` stands for by V."""
+    return sp.Symbol(f"{name.name}_by_V", real=True)
 
 
 def fields(name: str, tokens: int, rank: int) -> sp.ImmutableMatrix:

@@ -155,6 +155,27 @@ def growth(c: Coordinates) -> list[Growth]:
     return found
 
 
+def growth_integrands(c: Coordinates) -> list[Named]:
+    """What is averaged over h* for the response and the instabilities of two tokens of rank one.
+
+    Tr K, then the slopes of m', theta' and q' (see `growth`), each divided by alpha V, so that they
+    stay finite where V vanishes.
+    """
+    factors = [sp.expand(one.factor / (y.alpha * y.V)) for one in growth(c)]
+    values = [curvature_symbols(c).trace(), *factors]
+    return list(zip(y.rest_means, values, strict=True))
+
+
+def growth_integrand_slopes(c: Coordinates) -> list[Named]:
+    """Their derivatives by V at fixed h*."""
+    moves = dict(zip(channel.upper(curvature_symbols(c)), curvature_slopes(c), strict=True))
+    named = []
+    for name, value in growth_integrands(c):
+        by_entries = sum(value.diff(entry) * move for entry, move in moves.items())
+        named.append((y.slope_by_V(name), sp.factor_terms(value.diff(y.V) + by_entries)))
+    return named
+
+
 def _means_near_rest(c: Coordinates) -> dict[sp.Symbol, sp.Expr]:
     """The channel's means for g = -K w, averaged over w given h* but not yet over h*."""
     p = c.order_parameters

@@ -14,6 +14,7 @@ NAMES = (
     "numba_l3_r1_t1.py",
     "torch_l3_r1_t1.py",
     "mpmath_l3_r1_t1.py",
+    "arb_l3_r1_t1.py",
 )
 
 
@@ -42,7 +43,7 @@ def test_three_tokens_go_where_they_are_told(tmp_path, capsys):
 def test_files_that_differ_are_named_and_written_anew(tmp_path, capsys):
     words = ["derive", "--out", str(tmp_path)]
     assert main(words) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 6
+    assert len(capsys.readouterr().out.splitlines()) == 7
 
     edited = tmp_path / "numba_l2_r1_t1.py"
     edited.write_text(edited.read_text() + "\n")

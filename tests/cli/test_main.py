@@ -18,8 +18,12 @@ from symattn import ComputationFailed, InvalidInput
 from symattn.cli import main
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("solve", "derive", "report")
-ENTRY_POINTS = ("symattn.fixed_points.solve", "symattn.symbolic.regenerate")
+COMMANDS = ("solve", "threshold", "derive", "report")
+ENTRY_POINTS = (
+    "symattn.fixed_points.solve",
+    "symattn.thresholds.threshold",
+    "symattn.symbolic.regenerate",
+)
 
 
 def outcome(*words):
@@ -82,6 +86,22 @@ BAD_WORDS = {
     "length not solved": (["solve", "--alpha", "1", "--length", "3"], ["--length = 3", "2"]),
     "rank not solved": (["solve", "--alpha", "1", "--rank", "2"], ["--rank = 2", "1"]),
     "rank too large": (["derive", "--rank", "17"], ["--rank = 17", "from 1 to 16"]),
+    "no threshold": (["threshold"], ["NAME", "symattn threshold --help"]),
+    "threshold unknown": (
+        ["threshold", "alpha_x"],
+        ["name = 'alpha_x'", "alpha_c", "alpha_l", "weak_positional", "weak_semantic", "weak_bulk"],
+    ),
+    "threshold without digits": (["threshold", "weak_bulk", "--digits", "0"], ["--digits = 0"]),
+    "threshold digits": (["threshold", "weak_bulk", "--digits", "1001"], ["1 to 1000"]),
+    "threshold length": (["threshold", "weak_bulk", "--length", "3"], ["--length = 3"]),
+    "certificate unknown": (
+        ["threshold", "weak_bulk", "--certificate", "sure"],
+        ["--certificate = 'sure'", "estimated or proved"],
+    ),
+    "certificate of a crossing": (
+        ["threshold", "alpha_c", "--certificate", "proved"],
+        ["--certificate = 'proved'", "estimated for alpha_c"],
+    ),
     "abbreviated": (["solve", "--alpha", "1", "--lam", "0.1"], ["--lam"]),
     "nowhere to write": (["report", "--out", "/dev/null/x"], ["--out = '/dev/null/x'"]),
     "report of three tokens": (["report", "--out", "x", "--length", "3"], ["--length = 3"]),

@@ -34,6 +34,7 @@ EXPECTED_ARGUMENTS = {
     "envelope": "g_u g_v loss V",
     "envelope_curvature": "l_uu l_uv l_vv V",
     "response": "l_u l_v l_uu l_uv l_vv V",
+    "rest_integrands": "t11 t22 u_star v_star sigma V",
     "jump": "X_u X_v D_u D_v a b V",
     "ridge": "q_hat m_hat V_hat theta_hat lam sigma",
     "ridge_jacobian": "q_hat m_hat V_hat theta_hat lam sigma",
@@ -94,6 +95,23 @@ def test_mpmath_kernels_are_their_expressions_to_fifty_digits(name, seed):
         assert len(found) == len(expected)
         for got, wanted in zip(found, expected, strict=True):
             assert abs(got - mpf(str(wanted))) <= mpf(10) ** -47 * (1 + abs(got))
+
+
+@all_points
+def test_arb_kernels_hold_their_expressions(name, seed):
+    flint = pytest.importorskip("flint", reason="python-flint is not installed")
+    from symattn.kernels.generated import arb_l2_r1_t1
+
+    point = rational_point(KERNELS[name], seed)
+    expected = exact_values(KERNELS[name], point)
+    before, flint.ctx.prec = flint.ctx.prec, 200
+    try:
+        balls = [flint.arb(flint.fmpq(x.numerator, x.denominator)) for x in point]
+        found = as_list(getattr(arb_l2_r1_t1, name)(*balls))
+        for ball, wanted in zip(found, expected, strict=True):
+            assert abs(ball - flint.arb(str(wanted))) < flint.arb("1e-45") * (1 + abs(ball))
+    finally:
+        flint.ctx.prec = before
 
 
 @all_points

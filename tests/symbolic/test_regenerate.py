@@ -22,6 +22,7 @@ COMMITTED = (
     "symattn/kernels/generated/numba_l2_r1_t1.py",
     "symattn/kernels/generated/torch_l2_r1_t1.py",
     "symattn/kernels/generated/mpmath_l2_r1_t1.py",
+    "symattn/kernels/generated/arb_l2_r1_t1.py",
 )
 
 
@@ -38,11 +39,12 @@ def test_files_are_written_once_and_then_left_alone(tmp_path):
         "numba_l2_r1_t1.py",
         "torch_l2_r1_t1.py",
         "mpmath_l2_r1_t1.py",
+        "arb_l2_r1_t1.py",
     }
     for name in COMMITTED[2:]:
         assert (tmp_path / Path(name).name).read_bytes() == (ROOT / name).read_bytes()
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(stamps) == 5
+    assert len(stamps) == 6
     assert regenerate(out=tmp_path) == ()
     assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == stamps
 

@@ -338,6 +338,58 @@ def jump(
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
+def rest_integrands(
+    t11: float, t22: float, u_star: float, v_star: float, sigma: float, V: float
+) -> tuple[float, ...]:
+    """Integrands over h* at Q = 0, and their derivatives by V.
+
+    trace: Tr K with K = H (I + V H)^-1; positional, semantic, bulk: the slopes of m', theta' and q'
+    after one step of the state evolution in m, theta and q before it, each over alpha V, with
+    rho = sigma^2. det: det(I + V H). t11, t22: the target at h* = (u_star, v_star), rotated.
+    """
+    tau = t11 + t22 - 1.0
+    delta = t11 - t22
+    c0 = sigma**2
+    c1 = V * c0
+    c2 = delta**2 / 4.0
+    c3 = c2 * sigma**4
+    det = 1.0 - V**2 * c3 - c1 * tau
+    c4 = 1.0 / det
+    c5 = c0 * c4
+    K_uu = -c5 * (c1 * c2 + tau)
+    K_uv = -c5 * delta / 2.0
+    K_vv = -V * c3 * c4
+    trace = K_uu + K_vv
+    c6 = 1.0 / c0
+    positional = -2.0 * K_uu * c6
+    c7 = c6 * u_star**2
+    c8 = c6 * v_star**2
+    semantic = K_uu + K_vv - K_uu * c7 - 2.0 * K_uv * c6 * u_star * v_star - K_vv * c8
+    c9 = K_uu**2
+    c10 = K_vv**2
+    c11 = K_uv**2
+    bulk = V * c10 + 2.0 * V * c11 + V * c9
+    c12 = c10 + 2.0 * c11 + c9
+    trace_by_V = -c12
+    c13 = c11 + c9
+    positional_by_V = 2.0 * c13 * c6
+    c14 = c10 + c11
+    semantic_by_V = 2.0 * K_uv * c6 * trace * u_star * v_star - c13 * (1.0 - c7) - c14 * (1.0 - c8)
+    bulk_by_V = c12 - 2.0 * K_uu * V * c13 - 2.0 * K_vv * V * c14 - 4.0 * V * c11 * trace
+    return (
+        det,
+        trace,
+        positional,
+        semantic,
+        bulk,
+        trace_by_V,
+        positional_by_V,
+        semantic_by_V,
+        bulk_by_V,
+    )
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
 def ridge(
     q_hat: float, m_hat: float, V_hat: float, theta_hat: float, lam: float, sigma: float
 ) -> tuple[float, float, float, float]:
