@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from symattn._checks import checked_digits, checked_model
+from symattn._progress import silent
 from symattn.errors import InvalidInput
 from symattn.model import AttentionModel
 
@@ -15,11 +16,12 @@ if TYPE_CHECKING:
     from symattn.fixed_points import FixedPoint
 
 CROSSINGS = ("alpha_c", "alpha_l")
+SPINODALS = ("spinodal_semantic", "spinodal_positional")
 WEAK = ("weak_positional", "weak_semantic", "weak_bulk")
-THRESHOLDS = (*CROSSINGS, *WEAK)
+THRESHOLDS = (*CROSSINGS, *SPINODALS, *WEAK)
 
 #: Digits when none are asked for.
-DIGITS = {**dict.fromkeys(CROSSINGS, 6), **dict.fromkeys(WEAK, 15)}
+DIGITS = {**dict.fromkeys((*CROSSINGS, *SPINODALS), 6), **dict.fromkeys(WEAK, 15)}
 
 CERTIFICATES = ("estimated", "proved")
 
@@ -101,7 +103,9 @@ def threshold(
     ----------
     name : str
         alpha_c: semantic and positional branch have equal training loss. alpha_l: the test error of
-        the semantic branch equals that of the best linear positional map. weak_positional,
+        the semantic branch equals that of the best linear positional map. spinodal_semantic,
+        spinodal_positional: the branch stops being (meta)stable, at a fold or where m (on the
+        semantic one) or theta (on the positional one) begins to grow. weak_positional,
         weak_semantic, weak_bulk: Q = 0, on the branch connected to alpha = 0, becomes unstable
         towards m, theta or a random direction (step `weak` of the derivation).
     digits : int, optional
@@ -134,6 +138,10 @@ def threshold(
         from symattn._crossing import crossing
 
         return crossing(model, name, digits=digits, progress=progress)
+    if name in SPINODALS:
+        from symattn._spinodal import spinodals
+
+        return next(spinodals(model, name, digits, progress or silent))
     from symattn.weak_learning import weak_threshold
 
     return weak_threshold(model, name, digits, certificate=certificate, progress=progress)

@@ -147,6 +147,21 @@ def output_directory(text: str) -> Path:
     return path
 
 
+def output_file(text: str, endings: tuple[str, ...]) -> Path:
+    """The file of `--out`, in a directory that is made if it does not exist yet.
+
+    Raises
+    ------
+    InvalidInput
+        When it has none of the endings, or no such file can be written.
+    """
+    path = Path(text)
+    if path.suffix not in endings or "\0" in text or path.is_dir():
+        raise InvalidInput.of("out", text, f"a file name ending in {' or '.join(endings)}")
+    output_directory(str(path.parent))
+    return path
+
+
 def as_typed(error: InvalidInput) -> str:
     """The message of an error with the parameter named by its option."""
     message, parameter = str(error), error.parameter

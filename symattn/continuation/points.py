@@ -1,0 +1,75 @@
+"""A point of the walk as a result: with losses, stability and errors."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symattn._frozen import FrozenMapping
+from symattn._search import overlap_scale
+from symattn._typing import FloatArray
+from symattn.continuation.curve import At, Curve
+from symattn.continuation.results import BranchPoint
+from symattn.overlaps import Overlaps
+from symattn.quadrature.generalization_error import mean_test_loss
+
+#: By how much a difference between two sets of grids is taken larger, for kinks in h*.
+_SAFETY = 2.0
+
+
+def branch_point(curve: Curve, at: At) -> BranchPoint:
+    """The point with its errors, from grids a hundred times as fine."""
+    fine_curve = curve.finer(1e-2)
+    fine = fine_curve.at(at.y)
+    step, rows = fine.step, curve.unknowns
+    moved = np.zeros(4)
+    try:
+        inverse = np.linalg.inv(fine.matrix[:, :-1])
+        spread = _SAFETY * np.abs(fine.residual - at.residual) + fine.noise * np.abs(at.y[:-1])
+        moved[rows] = np.abs(inverse @ fine.residual) + np.abs(inverse) @ spread
+    except np.linalg.LinAlgError:
+        moved[rows] = math.inf
+    test_error, test_error_error = fine_curve.test_error(fine)
+    hats_moved = _SAFETY * np.abs(np.subtract(step.hats, at.step.hats))
+    hats_moved += np.abs(step.hats_jacobian) @ moved + fine.noise * np.abs(step.hats)
+    eigenvalues = np.linalg.eigvals(step.jacobian)
+    return BranchPoint(
+        parameter=curve.parameter(at.y),
+        overlaps=step.overlaps,
+        train_loss=step.train_loss,
+        test_error=test_error,
+        stable=bool(np.max(eigenvalues.real) < 1.0),
+        errors=FrozenMapping(
+            {
+                **dict(zip(Overlaps._fields, map(float, moved), strict=True)),
+                "train_loss": train_loss_error(fine, at, moved, hats_moved),
+                "test_error": test_error_error
+                + float(np.abs(_test_slopes(curve, at)) @ moved)
+                + fine.noise * test_error,
+            }
+        ),
+        eigenvalues=tuple(complex(z) for z in eigenvalues),
+    )
+
+
+def train_loss_error(fine: At, at: At, moved: FloatArray, hats_moved: FloatArray) -> float:
+    """Error of the extremal form: of its own means, and products of errors."""
+    own = _SAFETY * abs(fine.step.train_loss - at.step.train_loss)
+    pairs = moved @ hats_moved[[2, 1, 0, 3]]
+    return float(own + pairs + fine.noise * abs(fine.step.train_loss))
+
+
+def _test_slopes(curve: Curve, at: At) -> FloatArray:
+    """Derivatives of eps_g by q, m, V (zero) and theta, by differences."""
+    model, _ = curve.setting(curve.parameter(at.y))
+    overlaps = at.step.overlaps
+    here = curve.test_error(at)[0]
+    slopes = np.zeros(4)
+    for k in {0, 1, 3} & {*curve.unknowns}:
+        change = 1e-3 * overlap_scale(overlaps)[k]
+        ahead = list(overlaps)
+        # towards smaller |theta|, which keeps q - theta^2/rho positive
+        ahead[k] -= math.copysign(change, overlaps.theta) if k == 3 else -change
+        slopes[k] = (mean_test_loss(model, Overlaps(*ahead), curve.accuracy)[0] - here) / change
+    return slopes
