@@ -45,7 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--over",
-        type=span,
         required=True,
         metavar="NAME=A:B",
         help="alpha, lambda, omega or sigma, and its range",
@@ -68,11 +67,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
     model = model_of(arguments)
+    over, low, high = span(arguments.over)
     out = None if arguments.out is None else output_file(arguments.out, (".csv", ".json"))
 
     from symattn.continuation import BranchMap, follow_all, follow_branch
 
-    over, low, high = arguments.over
     request = {
         "over": over,
         "low": low,

@@ -13,7 +13,7 @@ square system of the curve's equations and that condition (`special`):
 - baseline crossing: the test error passes that of the best linear positional map;
 - loss crossing: two branches have equal training loss (`losses`).
 
-Every number is compared with grids a hundred times as fine, which is its error.
+Every number is compared with finer grids, which gives its error.
 """
 
 from symattn.continuation.follow import follow_all, follow_branch, leave_at

@@ -13,6 +13,7 @@ from symattn.errors import ComputationFailed, InvalidInput
 from symattn.kernels.generated.numba_l2_r1_t1 import ridge_jacobian
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
+from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Resolution
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.state_evolution import Step, evolve
@@ -163,12 +164,30 @@ class Curve:
             return np.asarray(outer @ np.array(step.hats) / alpha)
         if self.over == "lambda":
             return np.asarray(outer[:, 2] / sigma**2)
+        there, change = self._changed(step, parameter, resolution)
+        return np.subtract(there.image, step.image) / change
+
+    def _changed(self, step: Step, parameter: float, resolution: Resolution) -> tuple[Step, float]:
+        """State evolution at the same overlaps and a slightly changed parameter, and the change."""
         change = _CHANGE * parameter if self.over == "sigma" else _CHANGE
         if self.over == "omega" and parameter + change > 1.0:
             change = -change
-        there_model, there_alpha = self.setting(parameter + change)
-        there = evolve(there_model, there_alpha, step.overlaps, resolution)
-        return np.subtract(there.image, step.image) / change
+        model, alpha = self.setting(parameter + change)
+        return evolve(model, alpha, step.overlaps, resolution), change
+
+    def train_loss_slope(self, at: At) -> float:
+        """Derivative of eps_t by the parameter along the branch.
+
+        d eps_t/d alpha = E[M] and d eps_t/d lambda = q/(2 sigma^2). In omega and sigma it is the
+        difference at fixed overlaps, since eps_t is stationary in them and in the hats.
+        """
+        if self.over == "alpha":
+            return float(at.step.expectations.means[columns.ENVELOPE])
+        if self.over == "lambda":
+            return at.step.overlaps.q / (2.0 * self.model.rho)
+        resolution = Resolution.for_accuracy(at.accuracy)
+        there, change = self._changed(at.step, self.parameter(at.y), resolution)
+        return (there.train_loss - at.step.train_loss) / change
 
     def test_error(self, at: At) -> tuple[float, float]:
         """eps_g on grids of the curve's accuracy, and its error at these overlaps."""
@@ -188,12 +207,12 @@ class Curve:
         None if it does not converge. The correction that is left is below a hundredth of the
         accuracy, in units of `scale`.
         """
-        y = guess.copy()
+        y = guess
+        if not y[0] > 0.0:  # q
+            return None
         scale = self.scale(guess)
         row = across / scale**2
         for _ in range(_MOST_NEWTON):
-            if not y[0] > 0.0:  # q
-                return None
             try:
                 at = self.at(y)
                 system = np.vstack([at.matrix, row])

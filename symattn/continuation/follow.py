@@ -228,14 +228,17 @@ def _started(request: _Request, name: str) -> Branch:
     )
 
 
-def _followed(request: _Request, curve: Curve, start: Node) -> _Half:
-    """The curve from `start`, which is not among the nodes, until it leaves the range or ends."""
+def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = False) -> _Half:
+    """The curve from `start`, which is not among the nodes, until it leaves the range or ends.
+
+    `leaving` says that it leaves another branch at the start.
+    """
     nodes: list[At] = []
     special: list[SpecialPoint] = []
     here = start
     for ahead in walk(curve, start, request.low, request.high, request.progress):
         try:
-            found = between(curve, here, ahead, request.digits)
+            found = between(curve, here, ahead, request.digits, leaving=leaving and here is start)
         except ComputationFailed:
             break
         special += [s for s in found if request.low <= s.parameter <= request.high]
@@ -264,7 +267,7 @@ def _left(request: _Request, branch: Branch, special: SpecialPoint) -> Branch:
     grown = curve.unknowns.index(Overlaps._fields.index(special.direction))
     tangent = np.zeros(len(y))
     tangent[grown] = curve.scale(y)[grown]
-    half = _followed(request, curve, Node(curve.at(y), tangent))
+    half = _followed(request, curve, Node(curve.at(y), tangent), leaving=True)
     if not half.nodes:
         raise ComputationFailed(
             f"no branch was found leaving the {branch.name} one at {branch.over} = "

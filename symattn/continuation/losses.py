@@ -6,23 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from symattn._progress import Progress, silent
 from symattn.continuation.curve import At, Curve
 from symattn.continuation.points import branch_point
 from symattn.continuation.results import Branch, BranchPoint, LossCrossing
 from symattn.errors import InvalidInput
-from symattn.quadrature import _columns as columns
-from symattn.quadrature.expectations import Resolution
-from symattn.state_evolution import evolve
 
 _MOST_STEPS = 12
 _FINEST = 1e-10
-#: Two fixed points closer than this, in units of the overlaps' scales, are one.
-_SAME = 1e-3
-#: Relative change of omega or sigma by which the slope of the loss is taken.
-_CHANGE = 1e-3
 
 
 def loss_crossings(
@@ -60,9 +51,14 @@ class _Piece:
     end: BranchPoint
 
     def loss(self, parameter: float) -> float:
-        """By interpolation."""
-        share = (parameter - self.start.parameter) / (self.end.parameter - self.start.parameter)
-        return (1.0 - share) * self.start.train_loss + share * self.end.train_loss
+        """By the cubic with the losses and slopes at both ends."""
+        width = self.end.parameter - self.start.parameter
+        t = (parameter - self.start.parameter) / width
+        rise = self.end.train_loss - self.start.train_loss
+        first = width * self.start.train_loss_slope - rise
+        last = width * self.end.train_loss_slope - rise
+        bend = t * (1.0 - t) * (first * (1.0 - t) - last * t)
+        return self.start.train_loss + t * rise + bend
 
     @property
     def range(self) -> tuple[float, float]:
@@ -85,81 +81,107 @@ def _meeting(first: Branch, second: Branch) -> Iterator[tuple[_Piece, _Piece]]:
                     yield one, other
 
 
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """Two branches at the same value of the parameter."""
+
+    curves: tuple[Curve, Curve]
+    at: tuple[At, At]
+
+    @property
+    def parameter(self) -> float:
+        return self.curves[0].parameter(self.at[0].y)
+
+    @property
+    def difference(self) -> float:
+        """Of the training losses."""
+        return self.at[0].step.train_loss - self.at[1].step.train_loss
+
+    @property
+    def slope(self) -> float:
+        """Derivative of the difference by the parameter."""
+        one, other = self.curves
+        return one.train_loss_slope(self.at[0]) - other.train_loss_slope(self.at[1])
+
+    def moved(self, parameter: float, factor: float = 1.0) -> _Pair | None:
+        """At another value of the parameter, on other grids; None if either branch is lost."""
+        one, other = (curve.finer(factor) for curve in self.curves)
+        first = one.correct_at(self.at[0].y, parameter)
+        second = other.correct_at(self.at[1].y, parameter)
+        if first is None or second is None:
+            return None
+        return _Pair((one, other), (first, second))
+
+    def certified(self) -> LossCrossing:
+        """The crossing nearby, with its error."""
+        one, other = (branch_point(*pair) for pair in zip(self.curves, self.at, strict=True))
+        names = [curve.name for curve in self.curves]
+        uncertainty = one.errors["train_loss"] + other.errors["train_loss"]
+        uncertainty += abs(one.train_loss - other.train_loss)
+        first_is_lower = self.slope > 0.0
+        return LossCrossing(
+            branches=(names[0], names[1]) if first_is_lower else (names[1], names[0]),
+            parameter=self.parameter,
+            # the slope is good to a percent or better
+            error=1.02 * uncertainty / abs(self.slope),
+            train_loss=one.train_loss,
+            train_loss_error=uncertainty,
+            overlaps=(one.overlaps, other.overlaps)
+            if first_is_lower
+            else (other.overlaps, one.overlaps),
+        )
+
+
 def _crossing(
     branches: tuple[Branch, Branch], pieces: tuple[_Piece, _Piece], digits: int
 ) -> LossCrossing | None:
     """The crossing by Newton's method in the parameter; None if there is none after all."""
-    curves = [Curve(b.model, b.alpha, b.over, b.name, accuracy=10.0**-digits) for b in branches]
-    guesses = [
-        curve.pack(piece.start.overlaps, piece.start.parameter)
-        for curve, piece in zip(curves, pieces, strict=True)
-    ]
-    low, high = _common(*pieces)
-    parameter = 0.5 * (low + high)
-    crossing = None
-    for _ in range(_MOST_STEPS):
-        reached = [
-            at
-            for curve, guess in zip(curves, guesses, strict=True)
-            if (at := curve.correct_at(guess, parameter)) is not None
-        ]
-        if len(reached) < 2 or _are_one(curves, reached):
+    low, high = (_at_end(branches, pieces, end, digits) for end in _common(*pieces))
+    if low is None or high is None or (low.difference > 0.0) == (high.difference > 0.0):
+        return None
+    noise = low.curves[0].accuracy ** 1.5 * low.at[0].step.train_loss
+    if min(abs(low.difference), abs(high.difference)) < noise:
+        return None  # the branches merge nearby
+    here, best = low, None
+    parameter = low.parameter - low.difference / low.slope
+    while True:
+        for _ in range(_MOST_STEPS):
+            if not low.parameter <= parameter <= high.parameter:
+                parameter = 0.5 * (low.parameter + high.parameter)
+            moved = here.moved(parameter)
+            if moved is None:
+                return best
+            here = moved
+            if (here.difference > 0.0) == (low.difference > 0.0):
+                low = here
+            else:
+                high = here
+            parameter = here.parameter - here.difference / here.slope
+            if abs(parameter - here.parameter) < 0.01 * 10.0**-digits * abs(parameter):
+                break
+        crossing = here.certified()
+        if best is None or crossing.error < best.error:
+            best = crossing
+        enough = best.error <= 0.5 * 10.0**-digits * abs(best.parameter)
+        if enough or here.curves[0].accuracy < _FINEST:
+            return best
+        finer = here.moved(parameter, 0.03)
+        if finer is None:
+            return best
+        here = finer
+
+
+def _at_end(
+    branches: tuple[Branch, Branch], pieces: tuple[_Piece, _Piece], parameter: float, digits: int
+) -> _Pair | None:
+    """Both branches at one end of what two pieces have in common."""
+    curves, reached = [], []
+    for branch, piece in zip(branches, pieces, strict=True):
+        curve = Curve(branch.model, branch.alpha, branch.over, branch.name, 10.0**-digits)
+        nearer = min((piece.start, piece.end), key=lambda point: abs(point.parameter - parameter))
+        at = curve.correct_at(curve.pack(nearer.overlaps, nearer.parameter), parameter)
+        if at is None:
             return None
-        guesses = [at.y for at in reached]
-        one, other = (branch_point(curve, at) for curve, at in zip(curves, reached, strict=True))
-        difference = one.train_loss - other.train_loss
-        uncertainty = one.errors["train_loss"] + other.errors["train_loss"]
-        slopes = [_loss_slope(curve, at) for curve, at in zip(curves, reached, strict=True)]
-        slope = slopes[0] - slopes[1]
-        pair = (one, other) if slope > 0.0 else (other, one)
-        names = [branch.name for branch in branches]
-        crossing = LossCrossing(
-            branches=(names[0], names[1]) if slope > 0.0 else (names[1], names[0]),
-            parameter=parameter,
-            # the slope is good to a percent or better
-            error=1.02 * (abs(difference) + uncertainty) / abs(slope),
-            train_loss=one.train_loss,
-            train_loss_error=abs(difference) + uncertainty,
-            overlaps=(pair[0].overlaps, pair[1].overlaps),
-        )
-        at_noise = abs(difference) < 0.3 * uncertainty
-        if crossing.error <= 0.5 * 10.0**-digits * abs(parameter):
-            return crossing
-        if at_noise and curves[0].accuracy < _FINEST:
-            return crossing
-        if at_noise:
-            curves = [curve.finer(0.03) for curve in curves]
-        parameter -= difference / slope
-        if not 2.0 * low - high < parameter < 2.0 * high - low:
-            return None
-    return crossing
-
-
-def _are_one(curves: list[Curve], reached: list[At]) -> bool:
-    """Whether two branches are at the same fixed point, where they merge."""
-    one, other = (np.array(at.step.overlaps) for at in reached)
-    scale = np.maximum(np.abs(one), np.abs(other))
-    return bool(np.all(np.abs(np.abs(one) - np.abs(other)) <= _SAME * scale))
-
-
-def _loss_slope(curve: Curve, at: At) -> float:
-    """Derivative of eps_t by the parameter along the branch.
-
-    d eps_t/d alpha = E[M] and d eps_t/d lambda = q/(2 sigma^2). In omega and sigma it is the
-    difference at fixed overlaps, since eps_t is stationary in them and in the hats.
-    """
-    parameter = curve.parameter(at.y)
-    model, _ = curve.setting(parameter)
-    if curve.over == "alpha":
-        return float(at.step.expectations.means[columns.ENVELOPE])
-    if curve.over == "lambda":
-        return at.step.overlaps.q / (2.0 * model.rho)
-    change = _CHANGE * max(parameter, 0.1)
-    if curve.over == "omega" and parameter + change > 1.0:
-        change = -change
-    there = evolve(
-        *curve.setting(parameter + change),
-        at.step.overlaps,
-        Resolution.for_accuracy(curve.accuracy),
-    )
-    return (there.train_loss - at.step.train_loss) / change
+        curves.append(curve)
+        reached.append(at)
+    return _Pair((curves[0], curves[1]), (reached[0], reached[1]))

@@ -19,8 +19,8 @@ _SAFETY = 2.0
 
 
 def branch_point(curve: Curve, at: At) -> BranchPoint:
-    """The point with its errors, from grids a hundred times as fine."""
-    fine_curve = curve.finer(1e-2)
+    """The point with its errors, from grids ten times as fine."""
+    fine_curve = curve.finer(0.1)
     fine = fine_curve.at(at.y)
     step, rows = fine.step, curve.unknowns
     moved = np.zeros(4)
@@ -38,6 +38,7 @@ def branch_point(curve: Curve, at: At) -> BranchPoint:
         parameter=curve.parameter(at.y),
         overlaps=step.overlaps,
         train_loss=step.train_loss,
+        train_loss_slope=curve.train_loss_slope(at),
         test_error=test_error,
         stable=bool(np.max(eigenvalues.real) < 1.0),
         errors=FrozenMapping(

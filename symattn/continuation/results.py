@@ -30,6 +30,8 @@ class BranchPoint:
         q, m, V, theta.
     train_loss, test_error : float
         eps_t = min risk/d in its extremal form, and eps_g = E|y - f_Q(x)|_F^2/(2 d).
+    train_loss_slope : float
+        d eps_t/d parameter along the branch, for interpolation, without an error.
     stable : bool
         Whether no eigenvalue of the Jacobian of state evolution, in all four directions, has a real
         part above +1.
@@ -43,6 +45,7 @@ class BranchPoint:
     parameter: float
     overlaps: Overlaps
     train_loss: float
+    train_loss_slope: float
     test_error: float
     stable: bool
     errors: Mapping[str, float]

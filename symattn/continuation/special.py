@@ -124,8 +124,14 @@ def baseline_crossing(curve: Curve, at: At) -> Condition:
     return Condition("baseline crossing", "", above, size=linear_baseline(model).test_error)
 
 
-def between(curve: Curve, here: Node, ahead: Node, digits: int) -> list[SpecialPoint]:
-    """The special points between two neighbours on the curve, in their order."""
+def between(
+    curve: Curve, here: Node, ahead: Node, digits: int, *, leaving: bool = False
+) -> list[SpecialPoint]:
+    """The special points between two neighbours on the curve, in their order.
+
+    `leaving` says that the first one is where the branch leaves another: det(1 - J) vanishes there
+    without a fold.
+    """
     found = []
     chord = (ahead.at.y - here.at.y) / curve.scale(here.at.y)
 
@@ -140,7 +146,8 @@ def between(curve: Curve, here: Node, ahead: Node, digits: int) -> list[SpecialP
             y = (1.0 - share) * here.at.y + share * ahead.at.y
             end = length(y)
             found.append((end, merger(curve, y, k, digits)))
-    for condition in (*instabilities(curve), baseline_crossing(curve, here.at)):
+    watched = [] if leaving else [*instabilities(curve)]
+    for condition in (*watched, baseline_crossing(curve, here.at)):
         values = [condition.value(curve, node.at) for node in (here, ahead)]
         if (values[0] > 0.0) == (values[1] > 0.0):
             continue
@@ -280,12 +287,12 @@ def solve(curve: Curve, condition: Condition, y: FloatArray, row: FloatArray) ->
     row : array, shape (n + 1,)
         What is known of the condition's derivative by y.
     """
+    if not y[0] > 0.0:  # q
+        return None
     scale = curve.scale(y)
     last = None
     before = np.inf
     for _ in range(_MOST_NEWTON):
-        if not y[0] > 0.0:
-            return None
         try:
             at = curve.at(y)
             value = condition.value(curve, at)
