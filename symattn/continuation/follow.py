@@ -257,6 +257,8 @@ def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | N
     """The point of the curve at the end of the range, between two neighbours."""
     parameter = curve.parameter(outside.y)
     edge = min(max(parameter, request.low), request.high)
+    if abs(curve.coordinate(edge) - inside.y[-1]) < 1e-12:  # the walk started there
+        return None
     share = (curve.coordinate(edge) - inside.y[-1]) / (outside.y[-1] - inside.y[-1])
     return curve.correct_at((1.0 - share) * inside.y + share * outside.y, edge)
 

@@ -18,6 +18,8 @@ _MOST_STEPS = 400
 #: Least cosine of the angle by which the curve turns in a step, and most of the step by which
 #: Newton's method may correct it: more, and another curve was met.
 _STRAIGHT, _NEARBY = 0.9, 0.5
+#: Relative to rho: with q below this a branch ends at Q = 0.
+_COLLAPSED_Q = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ def start_node(curve: Curve, at: At, sign: float) -> Node:
 def walk(curve: Curve, start: Node, low: float, high: float, progress: Progress) -> Iterator[Node]:
     """The nodes after `start`, until one is outside [low, high], which is the last.
 
-    It ends before where no further point is found, and whoever takes the nodes may stop as well.
+    It ends before where no further point is found, or q is so small that the branch ends at Q = 0.
+    Whoever takes the nodes may stop as well.
 
     Raises
     ------
@@ -55,7 +58,8 @@ def walk(curve: Curve, start: Node, low: float, high: float, progress: Progress)
         parameter = curve.parameter(ahead.at.y)
         progress(f"{curve.name}: {curve.over} = {parameter:.6g}")
         yield ahead
-        if not low <= parameter <= high:
+        collapsed = ahead.at.y[0] < _COLLAPSED_Q * curve.setting(parameter)[0].rho
+        if collapsed or not low <= parameter <= high:
             return
         here, step = ahead, min(1.4 * step, LONGEST_STEP)
     raise ComputationFailed(

@@ -24,21 +24,21 @@ VALUES = {"alpha": ALPHA, "lambda": 0.07, "omega": 0.35, "sigma": 0.48}
 @pytest.mark.parametrize("case", CASES)
 def test_the_matrix_is_the_derivative_of_the_residual(case, over):
     name, model, overlaps = CASES[case]
-    curve = Curve(model=model, alpha=ALPHA, over=over, name=name, accuracy=1e-7)
+    curve = Curve(model=model, alpha=ALPHA, over=over, name=name, accuracy=1e-5)
     y = curve.pack(overlaps, VALUES[over])
     matrix = curve.at(y).matrix
     scale = curve.scale(y)
     for k in range(len(y)):
         change = np.zeros(len(y))
-        change[k] = 2e-4 * scale[k]
+        change[k] = 1e-3 * scale[k]
         there, back = (curve.at(y + sign * change).residual for sign in (1.0, -1.0))
         # omega and sigma are differences on one side themselves
         by_channel = k == len(y) - 1 and over in ("omega", "sigma")
         np.testing.assert_allclose(
             matrix[:, k],
             (there - back) / (2.0 * change[k]),
-            rtol=2e-2 if by_channel else 2e-4,
-            atol=1e-4 * np.max(np.abs(matrix[:, k])),
+            rtol=2e-2 if by_channel else 1e-3,
+            atol=1e-3 * np.max(np.abs(matrix[:, k])),
         )
 
 
