@@ -9,6 +9,7 @@ from symattn.errors import ComputationFailed, InvalidInput, NotFound, SymattnErr
 
 if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
+    from symattn.continuation import Branch, BranchMap, follow_all, follow_branch
     from symattn.fixed_points import FixedPoint, Solution, solve
     from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
@@ -21,6 +22,8 @@ __all__ = [
     "ASYMMETRIC",
     "STANDARD",
     "AttentionModel",
+    "Branch",
+    "BranchMap",
     "ComputationFailed",
     "FixedPoint",
     "Hats",
@@ -32,6 +35,8 @@ __all__ = [
     "SymattnError",
     "Threshold",
     "derive",
+    "follow_all",
+    "follow_branch",
     "linear_baseline",
     "solve",
     "threshold",
@@ -42,6 +47,8 @@ __all__ = [
 _HOMES = {
     "ASYMMETRIC": "symattn.model",
     "AttentionModel": "symattn.model",
+    "Branch": "symattn.continuation",
+    "BranchMap": "symattn.continuation",
     "FixedPoint": "symattn.fixed_points",
     "Hats": "symattn.overlaps",
     "LinearBaseline": "symattn.baselines",
@@ -50,6 +57,8 @@ _HOMES = {
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
     "derive": "symattn.symbolic.regenerate",
+    "follow_all": "symattn.continuation",
+    "follow_branch": "symattn.continuation",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
     "threshold": "symattn.thresholds",
