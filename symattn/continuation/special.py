@@ -24,14 +24,18 @@ from symattn.overlaps import Overlaps
 
 _MOST_NEWTON = 15
 _HALVINGS = 6
-#: Corrections this small that do not shrink any more are the grids' noise.
-_NOISE = 1e-4
+#: Share of the overlaps' scales by which the derivative of a condition is taken.
+_CHANGE = 1e-3
 #: Grids finer than for this bring nothing in double precision.
 _FINEST = 1e-12
+#: Factor by which finer grids must make an error smaller to be worth going on.
+_LEAST_GAIN = 1.5
 #: By how much a difference between two sets of grids is taken larger, for kinks in h*.
 _SAFETY = 2.0
 #: Relative to rho: q below this at the end of a branch is on its way to Q = 0.
 _SMALL_Q = 1e-2
+#: Share of the extrapolated distance up to which a parabola and a line may differ.
+_LINEAR = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +310,7 @@ def solve(curve: Curve, condition: Condition, y: FloatArray, row: FloatArray) ->
         size = float(np.max(np.abs(change / scale)))
         if not size < 0.7:
             return None
-        at_noise = size < _NOISE and size > 0.3 * before
+        at_noise = size < curve.accuracy and size > 0.3 * before
         if size < 1e-2 * curve.accuracy or at_noise:
             return Solved(at, value, row, change)
         last, before = (y, value), size
@@ -320,14 +324,20 @@ def locate(curve: Curve, condition: Condition, solved: Solved, digits: int) -> L
     Its error is the difference between two sets of grids, the finer one aimed at a hundredth of the
     other's error, through the inverse of the square system.
     """
-    best = None
+    best, error = None, np.inf
+    solved = replace(solved, row=_gradient(curve, condition, solved))
     while True:
-        located = _compared(curve, condition, solved)
-        if located is not None and (best is None or located.error(curve) < best.error(curve)):
-            best = located
+        fine = solve(curve.finer(1e-2), condition, solved.at.y, solved.row)
+        if fine is not None:
+            located = _compared(curve, condition, fine)
+            gain = error / located.error(curve)
+            if gain > 1.0:
+                best, error = located, located.error(curve)
+            if gain < _LEAST_GAIN:
+                break
+            solved = fine
         value = abs(curve.parameter(solved.at.y))
-        enough = best is not None and best.error(curve) <= 0.5 * 10.0**-digits * value
-        if enough or curve.accuracy <= 1e2 * _FINEST:
+        if error <= 0.5 * 10.0**-digits * value or curve.accuracy <= 1e2 * _FINEST:
             break
         curve = curve.finer(0.03)
     if best is None:
@@ -338,12 +348,19 @@ def locate(curve: Curve, condition: Condition, solved: Solved, digits: int) -> L
     return best
 
 
-def _compared(curve: Curve, condition: Condition, solved: Solved) -> Located | None:
-    """Solve on finer grids, and compare with the curve's own at the solution."""
-    fine_curve = curve.finer(1e-2)
-    fine = solve(fine_curve, condition, solved.at.y, solved.row)
-    if fine is None:
-        return None
+def _gradient(curve: Curve, condition: Condition, solved: Solved) -> FloatArray:
+    """Derivative of the condition by y, by differences."""
+    scale = curve.scale(solved.at.y)
+    row = np.zeros(len(scale))
+    for k, change in enumerate(_CHANGE * scale):
+        y = solved.at.y.copy()
+        y[k] += change
+        row[k] = (condition.value(curve, curve.at(y)) - solved.value) / change
+    return row
+
+
+def _compared(curve: Curve, condition: Condition, fine: Solved) -> Located:
+    """A solution on finer grids, with the difference to the curve's own."""
     coarse = curve.at(fine.at.y)
     apart = np.abs([*(fine.at.residual - coarse.residual), fine.value])
     apart[-1] = abs(fine.value - condition.value(curve, coarse))
@@ -362,7 +379,11 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
         coarse = _at_zero(curve, nodes[-3:])
         fine = _at_zero(curve.finer(1e-2), nodes[-3:])
         if coarse is not None and fine is not None:
-            error = _SAFETY * abs(fine[0] - coarse[0]) + abs(fine[1] - fine[0])
+            error = abs(fine[1] - fine[0])
+            covered = abs(fine[0] - parameter)
+            if error > _LINEAR * covered:  # not linear in q: a root or a logarithm
+                error = _SAFETY * covered
+            error += _SAFETY * abs(fine[0] - coarse[0])
             return SpecialPoint(
                 kind="end",
                 parameter=fine[0],
@@ -374,7 +395,7 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
                         "V": abs(last.step.overlaps.V - nodes[-3].step.overlaps.V),
                     }
                 ),
-                note="q reaches 0 (extrapolated): the branch leaves Q = 0",
+                note="q goes to 0 (extrapolated): the branch ends at Q = 0",
             )
     return SpecialPoint(
         kind="end",

@@ -19,7 +19,7 @@ _MOST_STEPS = 400
 #: Newton's method may correct it: more, and another curve was met.
 _STRAIGHT, _NEARBY = 0.9, 0.5
 #: Relative to rho: with q below this a branch ends at Q = 0.
-_COLLAPSED_Q = 1e-3
+_COLLAPSED_Q = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
