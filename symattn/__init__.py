@@ -9,6 +9,7 @@ from symattn.errors import ComputationFailed, InvalidInput, NotFound, SymattnErr
 
 if TYPE_CHECKING:
     from symattn.baselines import LinearBaseline, linear_baseline
+    from symattn.continuation import Branch, BranchMap, follow_all, follow_branch
     from symattn.fixed_points import FixedPoint, Solution, solve
     from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
@@ -22,6 +23,8 @@ __all__ = [
     "ASYMMETRIC",
     "STANDARD",
     "AttentionModel",
+    "Branch",
+    "BranchMap",
     "ComputationFailed",
     "CurvePoint",
     "FixedPoint",
@@ -35,6 +38,8 @@ __all__ = [
     "Threshold",
     "ThresholdCurve",
     "derive",
+    "follow_all",
+    "follow_branch",
     "linear_baseline",
     "solve",
     "threshold",
@@ -47,6 +52,8 @@ __all__ = [
 _HOMES = {
     "ASYMMETRIC": "symattn.model",
     "AttentionModel": "symattn.model",
+    "Branch": "symattn.continuation",
+    "BranchMap": "symattn.continuation",
     "CurvePoint": "symattn.threshold_curve",
     "FixedPoint": "symattn.fixed_points",
     "Hats": "symattn.overlaps",
@@ -57,6 +64,8 @@ _HOMES = {
     "Threshold": "symattn.thresholds",
     "ThresholdCurve": "symattn.threshold_curve",
     "derive": "symattn.symbolic.regenerate",
+    "follow_all": "symattn.continuation",
+    "follow_branch": "symattn.continuation",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
     "threshold": "symattn.thresholds",

@@ -32,6 +32,8 @@ _MEANINGS = {
 _THRESHOLDS = {
     "alpha_c": "semantic and positional branch have equal training loss",
     "alpha_l": "semantic test error equals that of the best linear map",
+    "spinodal_semantic": "semantic branch stops being (meta)stable",
+    "spinodal_positional": "positional branch stops being (meta)stable",
     "weak_positional": "Q = 0 becomes unstable towards m",
     "weak_semantic": "Q = 0 becomes unstable towards theta",
     "weak_bulk": "Q = 0 becomes unstable towards a random direction and ends",

@@ -45,8 +45,9 @@ class Step:
         d image/d overlaps, both in the order (q, m, V, theta).
     hats_jacobian : array, shape (4, 4)
         d hats/d overlaps.
-    image_by_alpha : array, shape (4,)
-        d image/d alpha at fixed overlaps, where the hats are proportional to alpha.
+    image_by_alpha, image_by_lambda : array, shape (4,)
+        d image/d alpha and d image/d lambda at fixed overlaps: there the hats are proportional to
+        alpha, and lambda enters as V_hat does, in D = lambda + sigma^2 V_hat.
     train_loss, train_loss_direct : float
         eps_t in the extremal form and as alpha E[loss at the prox] + lambda q/(2 sigma^2). Equal
         at a fixed point; only the first is stationary there.
@@ -60,6 +61,7 @@ class Step:
     jacobian: FloatArray
     hats_jacobian: FloatArray
     image_by_alpha: FloatArray
+    image_by_lambda: FloatArray
     train_loss: float
     train_loss_direct: float
     expectations: Expectations
@@ -123,6 +125,7 @@ def evolve(
         jacobian=outer @ inner,
         hats_jacobian=inner,
         image_by_alpha=outer @ np.array(conjugates) / alpha,
+        image_by_lambda=outer[:, 2] / sigma**2,
         train_loss=train_loss_extremal(
             alpha, means[columns.ENVELOPE], *overlaps, *conjugates, model.lam, sigma
         ),

@@ -16,21 +16,24 @@ if TYPE_CHECKING:
     from symattn.fixed_points import FixedPoint
 
 CROSSINGS = ("alpha_c", "alpha_l")
+SPINODALS = ("spinodal_semantic", "spinodal_positional")
 WEAK = ("weak_positional", "weak_semantic", "weak_bulk")
-THRESHOLDS = (*CROSSINGS, *WEAK)
+THRESHOLDS = (*CROSSINGS, *SPINODALS, *WEAK)
 
 #: The branches that a threshold is about.
 BRANCHES = {
     "alpha_c": ("semantic", "positional"),
     "alpha_l": ("semantic",),
+    "spinodal_semantic": ("semantic",),
+    "spinodal_positional": ("positional",),
     **dict.fromkeys(WEAK, ("zero",)),
 }
 
-#: Range of alpha in which crossings are looked for.
+#: Range of alpha in which crossings and spinodals are looked for.
 LOWEST, HIGHEST = 0.05, 5.0
 
 #: Digits when none are asked for.
-DIGITS = {**dict.fromkeys(CROSSINGS, 6), **dict.fromkeys(WEAK, 15)}
+DIGITS = {**dict.fromkeys((*CROSSINGS, *SPINODALS), 6), **dict.fromkeys(WEAK, 15)}
 
 CERTIFICATES = ("estimated", "proved")
 
@@ -112,7 +115,9 @@ def threshold(
     ----------
     name : str
         alpha_c: semantic and positional branch have equal training loss. alpha_l: the test error of
-        the semantic branch equals that of the best linear positional map. weak_positional,
+        the semantic branch equals that of the best linear positional map. spinodal_semantic,
+        spinodal_positional: the branch stops being (meta)stable, at a fold or where m (on the
+        semantic one) or theta (on the positional one) begins to grow. weak_positional,
         weak_semantic, weak_bulk: Q = 0, on the branch connected to alpha = 0, becomes unstable
         towards m, theta or a random direction (step `weak` of the derivation).
     digits : int, optional
@@ -167,6 +172,10 @@ def _in_order(
         from symattn._crossing import crossings
 
         yield from crossings(model, name, digits, progress)
+    elif name in SPINODALS:
+        from symattn._spinodal import spinodals
+
+        yield from spinodals(model, name, digits, progress)
     else:
         from symattn.weak_learning import weak_threshold
 

@@ -6,13 +6,19 @@ import traceback
 import warnings
 from pathlib import Path
 
-from symattn.cli import INTERRUPTED, derive, report, solve, threshold
+from symattn.cli import INTERRUPTED, branch, derive, report, solve, threshold
 from symattn.cli._console import Console
 from symattn.cli._options import as_typed
 from symattn.cli._parser import Parser, join_negative_values
 from symattn.errors import InvalidInput, SymattnError
 
-_COMMANDS = {"solve": solve, "threshold": threshold, "derive": derive, "report": report}
+_COMMANDS = {
+    "solve": solve,
+    "threshold": threshold,
+    "branch": branch,
+    "derive": derive,
+    "report": report,
+}
 
 # What a shell reports of a program that SIGPIPE ends: 128 + SIGPIPE.
 _NOBODY_READS = 141

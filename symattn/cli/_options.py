@@ -23,6 +23,7 @@ _SAME_NAME = (
     "mixing",
     "length",
     "alpha",
+    "over",
     "branch",
     "digits",
     "certificate",
@@ -45,6 +46,21 @@ def number(text: str) -> float | str:
     value = float(text)
     vanished = value == 0.0 and any(digit in text.lower().split("e")[0] for digit in "123456789")
     return text if math.isinf(value) or vanished else value
+
+
+def span(text: str) -> tuple[str, float | str, float | str]:
+    """`NAME=A:B` as a name and two ends, with the texts where they are no numbers.
+
+    Raises
+    ------
+    InvalidInput
+        When it does not have that form.
+    """
+    name, equals, ends = text.partition("=")
+    low, colon, high = ends.partition(":")
+    if not (equals and colon) or ":" in high:
+        raise InvalidInput.of("over", text, "NAME=A:B, as in alpha=0.5:3")
+    return name, number(low), number(high)
 
 
 def whole_number(text: str) -> int | str:
@@ -128,6 +144,21 @@ def output_directory(text: str) -> Path:
             pass
     except (OSError, ValueError) as error:
         raise InvalidInput.of("out", text, "a directory that can be written or made") from error
+    return path
+
+
+def output_file(text: str, endings: tuple[str, ...]) -> Path:
+    """The file of `--out`, in a directory that is made if it does not exist yet.
+
+    Raises
+    ------
+    InvalidInput
+        When it has none of the endings, or no such file can be written.
+    """
+    path = Path(text)
+    if path.suffix not in endings or "\0" in text or path.is_dir():
+        raise InvalidInput.of("out", text, f"a file name ending in {' or '.join(endings)}")
+    output_directory(str(path.parent))
     return path
 
 

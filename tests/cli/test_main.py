@@ -18,10 +18,12 @@ from symattn import ComputationFailed, InvalidInput
 from symattn.cli import main
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("solve", "threshold", "derive", "report")
+COMMANDS = ("solve", "threshold", "branch", "derive", "report")
 ENTRY_POINTS = (
     "symattn.fixed_points.solve",
     "symattn.thresholds.threshold",
+    "symattn.continuation.follow_all",
+    "symattn.continuation.follow_branch",
     "symattn.symbolic.regenerate",
 )
 

@@ -1,0 +1,58 @@
+"""Where a branch stops being stable: against solves on either side, and where it never does."""
+
+import numpy as np
+import pytest
+
+from symattn import AttentionModel, ComputationFailed, solve, threshold
+from symattn.quadrature.expectations import Resolution
+from symattn.state_evolution import evolve
+
+
+def growth(model, alpha):
+    """The eigenvalue of the semantic branch in the direction of m, less 1, on finer grids."""
+    at = solve(model, alpha, branch="semantic", digits=8)["semantic"]
+    step = evolve(model, alpha, at.overlaps, Resolution.for_accuracy(1e-9))
+    return step.jacobian[1, 1] - 1.0
+
+
+@pytest.mark.slow
+def test_the_semantic_branch_becomes_unstable_towards_m():
+    model = AttentionModel()
+    found = threshold(model, "spinodal_semantic")
+    assert found.error <= 0.5e-6 * found.alpha
+    assert found.method.startswith("symmetry breaking: m ")
+    assert growth(model, found.alpha - found.error) > 0.0 > growth(model, found.alpha + found.error)
+    at = found.at["semantic"]
+    assert at.alpha == found.alpha
+    alone = solve(model, found.alpha, branch="semantic", digits=8)["semantic"]
+    for name, value in at.to_dict().items():
+        if name in at.errors and name not in ("replicon", "jump_probability"):
+            apart = abs(value - alone.to_dict()[name])
+            assert apart <= at.errors[name] + alone.errors[name], name
+    # the other eigenvalues are below
+    assert np.sort([z.real for z in at.eigenvalues])[-1] == pytest.approx(1.0, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_more_digits_agree_within_the_errors():
+    model = AttentionModel()
+    rough, good = (threshold(model, "spinodal_semantic", digits=digits) for digits in (3, 7))
+    assert abs(rough.alpha - good.alpha) <= rough.error + good.error
+    assert good.error < 0.01 * rough.error
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("spinodal_positional", r"positional branch, from alpha = 1\.0\d* to 5, is stable all"),
+        ("spinodal_semantic", r"semantic branch, from alpha = 2\.\d* to 5, is unstable all along"),
+    ],
+)
+def test_where_there_is_none_the_reason_is_given(name, reason):
+    with pytest.raises(ComputationFailed, match=reason):
+        threshold(AttentionModel(lam=0.1), name)
+
+
+def test_a_branch_that_is_not_there_has_none():
+    with pytest.raises(ComputationFailed, match="no semantic fixed point found"):
+        threshold(AttentionModel(omega=1.0, lam=0.1), "spinodal_semantic")
