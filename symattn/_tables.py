@@ -9,6 +9,7 @@ from symattn._numbers import with_error
 
 if TYPE_CHECKING:
     from symattn.fixed_points import FixedPoint, Solution
+    from symattn.threshold_curve import ThresholdCurve
     from symattn.thresholds import Threshold
 
 _MEANINGS = {
@@ -86,6 +87,26 @@ def threshold_lines(thresholds: Iterable[Threshold]) -> list[str]:
     """Thresholds with errors and what they are."""
     numbers = [(t.name, t.alpha, t.error, _THRESHOLDS[t.name]) for t in thresholds]
     return ["thresholds in alpha", *_rows(numbers)]
+
+
+def curve_table(curve: ThresholdCurve) -> str:
+    """A threshold along a parameter, with replicon and jump flux of its branches."""
+    lines = [
+        str(curve.model),
+        f"{_THRESHOLDS[curve.name]}; replicon/jump_flux by branch",
+        f"  {curve.over:<10} {curve.name}",
+    ]
+    for point in curve.points:
+        if point.alpha is None or point.error is None:
+            lines.append(f"  {point.value:<10.6g} none: {point.reason}")
+            continue
+        shown, bound = with_error(point.alpha, point.error)
+        trust = ", ".join(
+            f"{branch} {values['replicon']:.3g}/{values['jump_flux']:.1e}"
+            for branch, values in point.at.items()
+        )
+        lines.append(f"  {point.value:<10.6g} {shown:<20} +- {bound:<9} {trust}")
+    return "\n".join(lines)
 
 
 def _rows(numbers: Iterable[tuple[str, float, float, str]]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from symattn._checks import checked_digits, checked_model
 from symattn._files import replace_file
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
+from symattn._tables import curve_table
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
@@ -21,8 +22,6 @@ from symattn.thresholds import (
     BRANCHES,
     CROSSINGS,
     DIGITS,
-    HIGHEST,
-    LOWEST,
     THRESHOLDS,
     Threshold,
     threshold,
@@ -103,6 +102,10 @@ class ThresholdCurve:
     digits: int
     points: tuple[CurvePoint, ...]
 
+    def __str__(self) -> str:
+        """A table: a row for each value, with how far replica symmetry can be trusted there."""
+        return curve_table(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The curve as JSON-able values."""
         return {
@@ -135,9 +138,9 @@ def threshold_curve(
 ) -> ThresholdCurve:
     """A threshold at several values of a parameter.
 
-    alpha_c and alpha_l are continued: Newton's method starts at a value from the two before. Where
-    that fails on shorter and shorter ways, the lowest one in [0.05, 5] is looked for anew, as
-    everywhere with the other thresholds.
+    alpha_c and alpha_l are continued: Newton's method starts at a value from the two before, and so
+    may leave the range [0.05, 5]. Where that fails on shorter and shorter ways, the lowest one in
+    this range is looked for anew, as everywhere with the other thresholds.
 
     Parameters
     ----------
@@ -224,8 +227,6 @@ def _continued(
         except NotFound:
             way *= 0.5
             continue
-        if not LOWEST <= found.alpha <= HIGHEST:
-            return None
         if ahead == value:
             return found
         path = [path[-1], CurvePoint.of(ahead, found)]

@@ -56,11 +56,34 @@ def span(text: str) -> tuple[str, float | str, float | str]:
     InvalidInput
         When it does not have that form.
     """
-    name, equals, ends = text.partition("=")
-    low, colon, high = ends.partition(":")
-    if not (equals and colon) or ":" in high:
+    parts = _over(text)
+    if len(parts) != 3:
         raise InvalidInput.of("over", text, "NAME=A:B, as in alpha=0.5:3")
-    return name, number(low), number(high)
+    return parts[0], number(parts[1]), number(parts[2])
+
+
+def values_over(text: str) -> tuple[str, list[float]]:
+    """`NAME=A:B:N` as a name and N evenly spaced values from A to B, exact as decimals.
+
+    Raises
+    ------
+    InvalidInput
+        When it does not have that form, with numbers A < B and a whole number N from 2 to 1000.
+    """
+    allowed = "NAME=A:B:N with A < B and N from 2 to 1000, as in omega=0:0.5:26"
+    parts = _over(text)
+    if len(parts) != 4 or not all(_NUMBER.fullmatch(part) for part in parts[1:3]):
+        raise InvalidInput.of("over", text, allowed)
+    low, high, count = Fraction(parts[1]), Fraction(parts[2]), whole_number(parts[3])
+    if not low < high or isinstance(count, str) or not 2 <= count <= 1000:
+        raise InvalidInput.of("over", text, allowed)
+    step = (high - low) / (count - 1)
+    return parts[0], [float(low + k * step) for k in range(count)]
+
+
+def _over(text: str) -> list[str]:
+    name, _, range_ = text.partition("=")
+    return [name, *range_.split(":")]
 
 
 def whole_number(text: str) -> int | str:
