@@ -11,13 +11,15 @@ SUMMARY = "compute a threshold in the sample complexity, with its error"
 EXAMPLES = """\
 examples:
   symattn threshold alpha_c                                    to 6 digits
+  symattn threshold spinodal_semantic --digits 4               to 4
   symattn threshold weak_positional --lambda 0.1               to 15 digits
   symattn threshold weak_bulk --lambda 0.1 --digits 50 --json  for a program to read
 
 names: alpha_c (semantic and positional branch have equal training loss), alpha_l (the semantic test
-error equals that of the best linear map), weak_positional, weak_semantic, weak_bulk (Q = 0 becomes
-unstable towards m, theta or a random direction). Errors are absolute. A threshold that does not
-exist, or digits that cannot be reached, end with status 1 and the reason."""
+error equals that of the best linear map), spinodal_semantic, spinodal_positional (the branch stops
+being stable), weak_positional, weak_semantic, weak_bulk (Q = 0 becomes unstable towards m, theta or
+a random direction). Errors are absolute. A threshold that does not exist, or digits that cannot be
+reached, end with status 1 and the reason."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
