@@ -1,6 +1,7 @@
 """One step of state evolution: against equations written by hand, and its derivatives."""
 
 import math
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_the_image_is_that_of_the_reference(point):
 
 
 def losses_by_hand(model, alpha, overlaps, hats, means):
-    """DESIGN's two forms of the training loss, from the means at the step's overlaps."""
+    """The two forms of the training loss, from the means at the step's overlaps."""
     q, m, V, theta = overlaps
     q_hat, m_hat, V_hat, theta_hat = hats
     rho = model.sigma**2
@@ -106,6 +107,23 @@ def test_the_jacobian_is_the_difference_quotient(case):
     assert (here.expectations.certificate.fold > 1e-3) == (case != "no jumps")
     assert_derivatives(here.hats_jacobian, quotients[4:8], here.hats, here.overlaps, 3e-5)
     assert_derivatives(here.jacobian, quotients[0:4], here.image, here.overlaps, 3e-5)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_alpha_and_lambda_move_the_image_as_the_difference_quotient_says(case):
+    model, overlaps = CASES[case]
+    resolution = Resolution.for_accuracy(1e-5)
+    here = evolve(model, ALPHA, overlaps, resolution)
+    change = 1e-4
+
+    def image(share_of_alpha, share_of_lambda):
+        moved = replace(model, lam=model.lam * (1.0 + share_of_lambda))
+        return np.array(evolve(moved, ALPHA * (1.0 + share_of_alpha), overlaps, resolution).image)
+
+    by_alpha = (image(change, 0.0) - image(-change, 0.0)) / (2.0 * change * ALPHA)
+    by_lambda = (image(0.0, change) - image(0.0, -change)) / (2.0 * change * model.lam)
+    np.testing.assert_allclose(here.image_by_alpha, by_alpha, rtol=1e-6)
+    np.testing.assert_allclose(here.image_by_lambda, by_lambda, rtol=1e-6)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -1,4 +1,6 @@
-"""alpha_c and alpha_l against published values and against solves on either side."""
+"""alpha_c and alpha_l against published values, solves on either side, and finer solutions."""
+
+import random
 
 import pytest
 
@@ -9,29 +11,84 @@ from symattn import (
     linear_baseline,
     solve,
     threshold,
+    thresholds,
 )
 
-# arXiv 2402.03902, public data: 1.2410 and 1.4506, from overlaps good to a few percent
+# arXiv 2402.03902, public data: from overlaps good to a few percent
 PUBLISHED = {"alpha_c": 1.2410, "alpha_l": 1.4506}
 
 
-def _difference(name, model, alpha):
-    semantic = solve(model, alpha, branch="semantic", digits=7)["semantic"]
+def gap(name, model, alpha, digits):
+    """What is positive below the crossing, from fixed points solved at `alpha`; and its error."""
+    semantic = solve(model, alpha, branch="semantic", digits=digits)["semantic"]
     if name == "alpha_l":
-        return semantic.test_error - linear_baseline(model).test_error
-    positional = solve(model, alpha, branch="positional", digits=7)["positional"]
-    return semantic.train_loss - positional.train_loss
+        baseline = linear_baseline(model)
+        error = semantic.errors["test_error"] + baseline.error
+        return semantic.test_error - baseline.test_error, error
+    positional = solve(model, alpha, branch="positional", digits=digits)["positional"]
+    error = semantic.errors["train_loss"] + positional.errors["train_loss"]
+    return semantic.train_loss - positional.train_loss, error
 
 
 @pytest.mark.parametrize("name", ["alpha_c", "alpha_l"])
-def test_the_difference_changes_sign_within_the_error(name):
+def test_the_gap_changes_sign_within_the_error(name):
     model = AttentionModel()
     found = threshold(model, name, digits=5)
     assert found.alpha == pytest.approx(PUBLISHED[name], rel=0.05)
     assert found.error <= 0.5e-5 * found.alpha
     assert found.digits >= 5
-    assert _difference(name, model, found.alpha - 2 * found.error) > 0
-    assert _difference(name, model, found.alpha + 2 * found.error) < 0
+    assert gap(name, model, found.alpha - 2 * found.error, 7)[0] > 0
+    assert gap(name, model, found.alpha + 2 * found.error, 7)[0] < 0
+    assert {branch: point.alpha for branch, point in found.at.items()} == dict.fromkeys(
+        found.at, found.alpha
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "digits"), [("alpha_c", 12), ("alpha_l", 10)])
+def test_ten_digits_and_more_at_the_parameters_of_the_paper(name, digits):
+    model = AttentionModel()
+    found = threshold(model, name, digits=digits)
+    assert found.digits >= digits
+    # the fixed points solved there at 9 digits do not resolve the error, but bound the gap
+    value, error = gap(name, model, found.alpha, 9)
+    slope = (gap(name, model, found.alpha + 1e-3, 7)[0] - value) / 1e-3
+    assert abs(value) <= error + 1.1 * abs(slope) * found.error
+    rough = threshold(model, name, digits=6)
+    assert abs(rough.alpha - found.alpha) <= rough.error + found.error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alpha_c", "alpha_l"])
+def test_errors_hold_against_a_finer_solution_at_random_models(name):
+    draw = random.Random(20261130)
+    compared = 0
+    while compared < 10:
+        corner = draw.uniform(0.2, 0.8)
+        model = AttentionModel(
+            omega=draw.uniform(0.0, 0.45),
+            lam=10 ** draw.uniform(-2.2, -0.9),
+            sigma=draw.uniform(0.35, 0.6),
+            mixing=((corner, 1 - corner), (1 - corner, corner)),
+        )
+        try:
+            coarse = thresholds(model, name, digits=4)
+            fine = thresholds(model, name, digits=7)
+        except ComputationFailed as error:
+            # no such crossing there: nothing to compare
+            assert "was not found" in str(error), model
+            continue
+        assert len(coarse) == len(fine)
+        for one, other in zip(coarse, fine, strict=True):
+            assert abs(one.alpha - other.alpha) <= one.error + other.error, model
+            compared += 1
+
+
+def test_all_crossings_include_the_lowest():
+    model = AttentionModel(omega=0.4)
+    several = thresholds(model, "alpha_l", digits=4)
+    assert several[0] == threshold(model, "alpha_l", digits=4)
+    assert [one.alpha for one in several] == sorted(one.alpha for one in several)
 
 
 def test_no_crossing_is_said_with_its_reason():
@@ -39,11 +96,18 @@ def test_no_crossing_is_said_with_its_reason():
         threshold(AttentionModel(omega=1.0, lam=0.1), "alpha_c")
 
 
+def test_branches_that_do_not_cross_are_said_with_where_they_exist():
+    # at omega = 0.5 the semantic branch stays worse than the linear map up to alpha = 5
+    with pytest.raises(ComputationFailed, match=r"do not cross .*\(semantic: 1\.\d+ to 5\)"):
+        threshold(AttentionModel(omega=0.5), "alpha_l")
+
+
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [({"name": "alpha_x"}, "name = 'alpha_x'"), ({"name": "alpha_c", "digits": 0}, "digits = 0")],
 )
-def test_bad_input_names_the_value(arguments, named):
+@pytest.mark.parametrize("function", [threshold, thresholds])
+def test_bad_input_names_the_value(function, arguments, named):
     with pytest.raises(InvalidInput) as caught:
-        threshold(AttentionModel(), **arguments)
+        function(AttentionModel(), **arguments)
     assert named in str(caught.value)

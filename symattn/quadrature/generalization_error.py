@@ -36,7 +36,7 @@ class MeanTestLoss(NamedTuple):
     value, error : float
         eps_g and its absolute error.
     gradient : array, shape (4,)
-        Its derivatives by q, m, V (none) and theta.
+        Its derivatives by q, m, V (none) and theta; not finite where q = theta^2/rho.
     """
 
     value: float

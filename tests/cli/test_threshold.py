@@ -60,3 +60,43 @@ def test_what_does_not_exist_is_one_line_and_status_1(words, reason, capsys):
     assert captured.out == ""
     assert len(captured.err.splitlines()) == 1
     assert reason in captured.err
+
+
+def test_a_curve_is_an_object_and_a_file(capsys, tmp_path):
+    path = tmp_path / "curve.csv"
+    words = ["threshold", "weak_positional", "--over", "lambda=0.1:0.3:3", "--digits", "10"]
+    assert main([*words, "--out", str(path), "--json"]) == 0
+    curve = json.loads(capsys.readouterr().out)
+    assert [point["lambda"] for point in curve["points"]] == [0.1, 0.2, 0.3]
+    assert curve["points"][0]["alpha"] == pytest.approx(1.0544238866, rel=1e-9)
+    assert path.read_text().splitlines()[1].startswith("lambda,alpha,error,zero_q")
+    assert main([*words, "--out", str(path)]) == 0
+    assert re.search(r"\n  0\.2 +2\.33584\d+ +\+- \S+ +zero ", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--over", "omega=0.3"],
+        ["--over", "omega=0.3:0.1:5"],
+        ["--over", "omega=0:0.5:1"],
+        ["--over", "omega=0:0.5:x"],
+        ["--over", "omega=0:nan:3"],
+        ["--over", "alpha=0.1:0.5:3"],
+        ["--over", "omega=0:0.5:3", "--all"],
+        ["--over", "omega=0:0.5:3", "--out", "curve.txt"],
+        ["--out", "curve.csv"],
+    ],
+)
+def test_a_curve_that_cannot_be_is_one_line_and_status_2(words, capsys):
+    assert main(["threshold", "alpha_l", *words]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert len(captured.err.splitlines()) == 1
+    assert "over" in captured.err or "out" in captured.err or "all" in captured.err
+
+
+def test_all_of_them_are_a_list(capsys):
+    assert main([*FAST, "--all", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["thresholds"]
+    assert found["name"] == "weak_positional"

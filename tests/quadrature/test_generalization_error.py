@@ -67,7 +67,7 @@ def test_at_theta_zero_it_factorises(sigma, omega, q, m, mixing):
     model = AttentionModel(sigma=sigma, omega=omega, mixing=mixing)
     expected = factorised(model, q, m)
     for accuracy in (1e-4, 1e-7, 1e-10):
-        value, error = mean_test_loss(model, Overlaps(q, m, 10.0, 0.0), accuracy)
+        value, error, _ = mean_test_loss(model, Overlaps(q, m, 10.0, 0.0), accuracy)
         assert abs(value - expected) <= error
         assert error <= accuracy * expected
 
@@ -78,7 +78,7 @@ def test_it_is_that_of_the_reference(point):
     model = AttentionModel(
         sigma=p.sigma, omega=p.omega, mixing=((p.a11, 1.0 - p.a11), (1.0 - p.a22, p.a22))
     )
-    value, error = mean_test_loss(model, Overlaps(p.q, p.m, p.V, p.theta), 1e-9)
+    value, error, _ = mean_test_loss(model, Overlaps(p.q, p.m, p.V, p.theta), 1e-9)
     bound = error + point.errors["test_error"]
     assert value == pytest.approx(point.values["test_error"], abs=bound)
 
@@ -115,9 +115,33 @@ def test_the_true_error_is_within_the_stated_one(sigma, overlaps, mixing):
     expected = four_dimensional(model, overlaps, 40)
     assert four_dimensional(model, overlaps, 36) == pytest.approx(expected, rel=1e-9)
     for accuracy in (1e-3, 1e-5, 1e-7):
-        value, error = mean_test_loss(model, overlaps, accuracy)
+        value, error, _ = mean_test_loss(model, overlaps, accuracy)
         assert abs(value - expected) <= error + 1e-9 * expected
         assert error <= accuracy * expected
+
+
+@pytest.mark.parametrize("mixing", [STANDARD, ASYMMETRIC])
+@pytest.mark.parametrize(
+    "overlaps",
+    [
+        Overlaps(0.0972, 0.0, 15.46, 0.1386),
+        Overlaps(0.0972, 0.2, 15.46, 0.0),
+        Overlaps(0.0972, 0.2, 15.46, 0.1),
+    ],
+)
+def test_the_gradient_is_the_difference_quotient_of_another_rule(overlaps, mixing):
+    model = AttentionModel(mixing=mixing)
+    gradient = mean_test_loss(model, overlaps, 1e-8).gradient
+    for k in range(4):
+        change = 1e-3
+        ends = []
+        for sign in (1, -1):
+            moved = list(overlaps)
+            moved[k] += sign * change
+            ends.append(four_dimensional(model, Overlaps(*moved), 30))
+        quotient = (ends[0] - ends[1]) / (2.0 * change)
+        assert gradient[k] == pytest.approx(quotient, rel=2e-4, abs=1e-9)
+    assert gradient[2] == 0.0
 
 
 def test_near_a_perfect_copy_it_is_the_square_of_the_gradient():
@@ -132,7 +156,7 @@ def test_near_a_perfect_copy_it_is_the_square_of_the_gradient():
     for along_u, along_v in ((1j * h, 0.0), (0.0, 1j * h)):
         for entry in by_hand.attention(u + along_u, v + along_v):
             square += weights @ (entry.imag / h) ** 2 @ weights
-    value, _ = mean_test_loss(model, Overlaps(0.25 + s**2, 0.0, 1.0, 0.25), 1e-6)
+    value, _, _ = mean_test_loss(model, Overlaps(0.25 + s**2, 0.0, 1.0, 0.25), 1e-6)
     assert value == pytest.approx(model.rho * s**2 * square, rel=1e-4)
 
 
@@ -141,5 +165,5 @@ def test_without_the_student_it_is_that_of_the_uniform_map():
     model = AttentionModel(mixing=ASYMMETRIC)
     baseline = linear_baseline(model)
     bias = model.rho * sum((baseline.W[k][k] - 0.5) ** 2 for k in range(2))
-    value, error = mean_test_loss(model, Overlaps(0.0, 0.0, 1.0, 0.0), 1e-9)
+    value, error, _ = mean_test_loss(model, Overlaps(0.0, 0.0, 1.0, 0.0), 1e-9)
     assert value == pytest.approx(baseline.test_error + bias, abs=error + 1e-16)
