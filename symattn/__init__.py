@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from symattn.model import ASYMMETRIC, STANDARD, AttentionModel
     from symattn.overlaps import Hats, Overlaps
     from symattn.symbolic.regenerate import derive
-    from symattn.threshold_curve import CurvePoint, ThresholdCurve, threshold_curve
-    from symattn.thresholds import Threshold, threshold, thresholds
+    from symattn.threshold_curves import CurvePoint, ThresholdCurve, threshold_curve
+    from symattn.thresholds import Threshold, all_thresholds, threshold
 
 __version__ = "0.1.0"
 
@@ -37,6 +37,7 @@ __all__ = [
     "SymattnError",
     "Threshold",
     "ThresholdCurve",
+    "all_thresholds",
     "derive",
     "follow_all",
     "follow_branch",
@@ -44,7 +45,6 @@ __all__ = [
     "solve",
     "threshold",
     "threshold_curve",
-    "thresholds",
 ]
 
 # Imported when first asked for, so that `import symattn` costs milliseconds: most of these modules
@@ -54,7 +54,7 @@ _HOMES = {
     "AttentionModel": "symattn.model",
     "Branch": "symattn.continuation",
     "BranchMap": "symattn.continuation",
-    "CurvePoint": "symattn.threshold_curve",
+    "CurvePoint": "symattn.threshold_curves",
     "FixedPoint": "symattn.fixed_points",
     "Hats": "symattn.overlaps",
     "LinearBaseline": "symattn.baselines",
@@ -62,15 +62,15 @@ _HOMES = {
     "STANDARD": "symattn.model",
     "Solution": "symattn.fixed_points",
     "Threshold": "symattn.thresholds",
-    "ThresholdCurve": "symattn.threshold_curve",
+    "ThresholdCurve": "symattn.threshold_curves",
+    "all_thresholds": "symattn.thresholds",
     "derive": "symattn.symbolic.regenerate",
     "follow_all": "symattn.continuation",
     "follow_branch": "symattn.continuation",
     "linear_baseline": "symattn.baselines",
     "solve": "symattn.fixed_points",
     "threshold": "symattn.thresholds",
-    "threshold_curve": "symattn.threshold_curve",
-    "thresholds": "symattn.thresholds",
+    "threshold_curve": "symattn.threshold_curves",
 }
 
 

@@ -9,7 +9,7 @@ from symattn._numbers import with_error
 
 if TYPE_CHECKING:
     from symattn.fixed_points import FixedPoint, Solution
-    from symattn.threshold_curve import ThresholdCurve
+    from symattn.threshold_curves import ThresholdCurve
     from symattn.thresholds import Threshold
 
 _MEANINGS = {

@@ -142,7 +142,7 @@ def threshold(
     return next(_in_order(model, name, digits, certificate, progress or silent))
 
 
-def thresholds(
+def all_thresholds(
     model: AttentionModel,
     name: str,
     *,

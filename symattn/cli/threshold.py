@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.out is not None:
         raise InvalidInput.of("out", arguments.out, "given only with --over")
 
-    from symattn.thresholds import threshold, thresholds
+    from symattn.thresholds import all_thresholds, threshold
 
     request: dict[str, Any] = {
         "digits": arguments.digits,
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         "progress": console.progress,
     }
     if arguments.all:
-        several = thresholds(model, arguments.name, **request)
+        several = all_thresholds(model, arguments.name, **request)
     else:
         several = (threshold(model, arguments.name, **request),)
     if arguments.json:
@@ -93,7 +93,7 @@ def _curve(model: AttentionModel, arguments: argparse.Namespace, console: Consol
     over, values = values_over(arguments.over)
     path = None if arguments.out is None else output_file(arguments.out, (".csv",))
 
-    from symattn.threshold_curve import threshold_curve
+    from symattn.threshold_curves import threshold_curve
 
     curve = threshold_curve(
         model,

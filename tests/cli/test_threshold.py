@@ -69,7 +69,7 @@ def test_a_curve_is_an_object_and_a_file(capsys, tmp_path):
     curve = json.loads(capsys.readouterr().out)
     assert [point["lambda"] for point in curve["points"]] == [0.1, 0.2, 0.3]
     assert curve["points"][0]["alpha"] == pytest.approx(1.0544238866, rel=1e-9)
-    assert path.read_text().splitlines()[1].startswith("lambda,alpha,error,zero_q")
+    assert path.read_text().splitlines()[1].startswith("lambda,alpha,error,certificate,zero_q")
     assert main([*words, "--out", str(path)]) == 0
     assert re.search(r"\n  0\.2 +2\.33584\d+ +\+- \S+ +zero ", capsys.readouterr().out)
 

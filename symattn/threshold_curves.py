@@ -50,6 +50,8 @@ class CurvePoint:
         Of the parameter.
     alpha, error : float or None
         The threshold and its absolute error; None where there is none.
+    certificate : str
+        What the error is, as in `symattn.Threshold`.
     at : mapping
         For every branch of the threshold q, m, V and theta there, and how far replica symmetry can
         be trusted: replicon and jump_flux, as in `symattn.FixedPoint`.
@@ -60,6 +62,7 @@ class CurvePoint:
     value: float
     alpha: float | None = None
     error: float | None = None
+    certificate: str = ""
     at: Mapping[str, Mapping[str, float]] = FrozenMapping({})
     reason: str = ""
 
@@ -75,7 +78,13 @@ class CurvePoint:
             )
             for branch, point in found.at.items()
         }
-        return cls(value=value, alpha=found.alpha, error=found.error, at=FrozenMapping(at))
+        return cls(
+            value=value,
+            alpha=found.alpha,
+            error=found.error,
+            certificate=found.certificate,
+            at=FrozenMapping(at),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +127,7 @@ class ThresholdCurve:
                     self.over: point.value,
                     "alpha": point.alpha,
                     "error": point.error,
+                    "certificate": point.certificate,
                     "at": {branch: dict(values) for branch, values in point.at.items()},
                     "reason": point.reason,
                 }
@@ -264,7 +274,7 @@ def _description(curve: ThresholdCurve) -> str:
 
 def _columns(curve: ThresholdCurve) -> list[str]:
     of_branches = [f"{branch}_{name}" for branch in BRANCHES[curve.name] for name in _OF_A_BRANCH]
-    return [curve.over, "alpha", "error", *of_branches, "reason"]
+    return [curve.over, "alpha", "error", "certificate", *of_branches, "reason"]
 
 
 def _write(path: Path, curve: ThresholdCurve, points: Iterable[CurvePoint]) -> None:
@@ -276,7 +286,7 @@ def _write(path: Path, curve: ThresholdCurve, points: Iterable[CurvePoint]) -> N
     for point in sorted(points, key=lambda point: point.value):
         row = {curve.over: point.value, "reason": point.reason}
         if point.alpha is not None:
-            row.update(alpha=point.alpha, error=point.error)
+            row.update(alpha=point.alpha, error=point.error, certificate=point.certificate)
             for branch, values in point.at.items():
                 row.update({f"{branch}_{name}": value for name, value in values.items()})
         rows.writerow(row)
@@ -315,6 +325,7 @@ def _read(path: Path, curve: ThresholdCurve) -> dict[float, CurvePoint]:
                     value=value,
                     alpha=float(row["alpha"]),
                     error=float(row["error"]),
+                    certificate=row["certificate"],
                     at=FrozenMapping(at),
                 )
     except (TypeError, ValueError) as error:

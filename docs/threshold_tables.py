@@ -1,0 +1,131 @@
+"""Compute and write docs/threshold_tables.md: `python docs/threshold_tables.py`.
+
+Every number is kept in docs/tables when it is done: an interrupted run continues where it stopped,
+and rows are computed anew when their file is deleted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from symattn import (
+    ASYMMETRIC,
+    STANDARD,
+    AttentionModel,
+    CurvePoint,
+    ThresholdCurve,
+    threshold_curve,
+)
+
+HERE = Path(__file__).resolve().parent
+OMEGAS = [k / 20 for k in range(11)]
+LAMBDAS = [0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]
+CROSSINGS = {"alpha_c": 10, "alpha_l": 8}
+WEAK = {"weak_positional": 15, "weak_semantic": 15, "weak_bulk": 15}
+
+#: Public data of arXiv 2402.03902, by omega.
+PUBLISHED = {
+    "alpha_c": {
+        0.0: 0.54805,
+        0.1: 0.70716,
+        0.15: 0.81800,
+        0.2: 0.92779,
+        0.25: 1.06,
+        0.3: 1.24102,
+        0.35: 1.45411,
+        0.4: 1.75057,
+    },
+    "alpha_l": {0.0: 0.72245, 0.1: 0.85057, 0.2: 1.07141, 0.3: 1.45058, 0.35: 1.74953},
+}
+
+INTRODUCTION = """\
+# Tables of thresholds
+
+Written by `python docs/threshold_tables.py`, which keeps every finished number in `docs/tables`, with
+the overlaps there, and so can be interrupted. Errors are absolute.
+
+"""
+
+
+def curve(
+    model: AttentionModel, name: str, over: str, values: list[float], digits: int, file: str
+) -> ThresholdCurve:
+    def progress(text: str) -> None:
+        if "done" in text:
+            print(text, file=sys.stderr)
+
+    path = HERE / "tables" / file
+    return threshold_curve(
+        model, name, over=over, values=values, digits=digits, path=path, progress=progress
+    )
+
+
+def entry(point: CurvePoint, digits: int) -> str:
+    if point.alpha is None:
+        return "-"
+    star = "" if point.certificate == "proved" else " *"
+    return f"{point.alpha:.{digits}g}{star}"
+
+
+def crossing_rows(name: str, digits: int, mixing: str) -> list[str]:
+    """alpha with its error, the published figure, and how far replica symmetry can be trusted."""
+    model = AttentionModel(mixing=STANDARD if mixing == "standard" else ASYMMETRIC)
+    found = curve(model, name, "omega", OMEGAS, digits, f"{name}_{mixing}.csv")
+    published = PUBLISHED[name] if mixing == "standard" else {}
+    rows = [
+        f"| omega | {name} | error |{' published | deviation |' if published else ''} replicon | "
+        "jump_flux |",
+        f"|---|---|---|{'---|---|' if published else ''}---|---|",
+    ]
+    for point in found.points:
+        if point.alpha is None:
+            row = f"| {point.value:g} | - | - |" + (" - | - |" if published else "") + " - | - |"
+        else:
+            row = f"| {point.value:g} | {point.alpha:.{digits + 1}g} | {point.error:.1e} |"
+            if published:
+                other = published.get(point.value)
+                row += (
+                    " - | - |" if other is None else f" {other} | {other / point.alpha - 1:+.1%} |"
+                )
+            for name_of in ("replicon", "jump_flux"):
+                shown = [f"{values[name_of]:.2g}" for values in point.at.values()]
+                row += f" {', '.join(shown)} |"
+        rows.append(row)
+    return rows
+
+
+def weak_rows() -> list[str]:
+    columns = [
+        curve(AttentionModel(), name, "lambda", LAMBDAS, digits, f"{name}.csv").points
+        for name, digits in WEAK.items()
+    ]
+    rows = ["| lambda | " + " | ".join(WEAK) + " |", "|---|---|---|---|"]
+    for points in zip(*columns, strict=True):
+        rows.append(f"| {points[0].value:g} | " + " | ".join(entry(p, 15) for p in points) + " |")
+    return rows
+
+
+def main() -> None:
+    parts = [INTRODUCTION]
+    for mixing, matrix in (("standard", STANDARD), ("asymmetric", ASYMMETRIC)):
+        parts.append(f"## Crossings at sigma = 0.5, lambda = 0.01, A = {[*map(list, matrix)]}\n\n")
+        parts.append(
+            "For `alpha_c`, replicon and jump_flux are those of the semantic and of the positional "
+            "branch.\nA published figure is from the public data of arXiv 2402.03902, whose "
+            "overlaps are good to a few\npercent. - means that there is no such crossing.\n\n"
+            if mixing == "standard"
+            else ""
+        )
+        for name, digits in CROSSINGS.items():
+            parts.append("\n".join(crossing_rows(name, digits, mixing)) + "\n\n")
+    parts.append(
+        "## Weak learning at sigma = 0.5, omega = 0.3, A = [[0.6, 0.4], [0.4, 0.6]]\n\n"
+        "- where Q = 0 is no regular fixed point, * where the error is estimated and not proved.\n\n"
+    )
+    parts.append("\n".join(weak_rows()) + "\n")
+    (HERE / "threshold_tables.md").write_text("".join(parts), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
