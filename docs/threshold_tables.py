@@ -42,8 +42,8 @@ PUBLISHED = {
 INTRODUCTION = """\
 # Tables of thresholds
 
-Written by `python docs/threshold_tables.py`, which keeps every finished number in `docs/tables`, with
-the overlaps there, and so can be interrupted. Errors are absolute.
+Written by `python docs/threshold_tables.py`, which keeps every finished number in `docs/tables`,
+with the overlaps there, and so can be interrupted. Errors are absolute.
 
 """
 
@@ -121,7 +121,7 @@ def main() -> None:
             parts.append("\n".join(crossing_rows(name, digits, mixing)) + "\n\n")
     parts.append(
         "## Weak learning at sigma = 0.5, omega = 0.3, A = [[0.6, 0.4], [0.4, 0.6]]\n\n"
-        "- where Q = 0 is no regular fixed point, * where the error is estimated and not proved.\n\n"
+        "- where Q = 0 is no regular fixed point, * where the error is estimated, not proved.\n\n"
     )
     parts.append("\n".join(weak_rows()) + "\n")
     (HERE / "threshold_tables.md").write_text("".join(parts), encoding="utf-8")
