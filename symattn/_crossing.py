@@ -28,6 +28,7 @@ from symattn._progress import Progress
 from symattn._search import (
     SEARCH_ACCURACY,
     NewtonPoint,
+    OverlapVanished,
     SearchEnded,
     admissible_share,
     find,
@@ -154,7 +155,8 @@ def crossing(
     ComputationFailed
         If the digits are not reached.
     """
-    accuracy = max(0.3 * 10.0**-digits, FINEST_ACCURACY)
+    # alpha_c has more digits than the means, since its gap is stationary in the overlaps
+    accuracy = max((3.0 if name == "alpha_c" else 0.3) * 10.0**-digits, FINEST_ACCURACY)
     tolerance = max(0.02 * 10.0**-digits, 1e-15)
     alpha, overlaps = start.alpha, start.overlaps
     while True:
@@ -257,11 +259,14 @@ def _error(
 
 def _starts(model: AttentionModel, name: str, progress: Progress) -> list[Start]:
     """Rough crossings in rising order, from the branches followed at low accuracy."""
-    tracks = {}
+    tracks: dict[str, list[_Track]] = {}
+    low, high = LOWEST, HIGHEST
     for branch in BRANCHES[name]:
-        tracks[branch] = _tracks(model, branch, progress)
+        tracks[branch] = _tracks(model, branch, low, high, progress)
         if not tracks[branch]:
-            raise NotFound(f"{name} was not found: no {branch} branch in [{LOWEST}, {HIGHEST}]")
+            raise NotFound(f"{name} was not found: no {branch} branch in [{low:.4g}, {high:.4g}]")
+        low = min(min(track) for track in tracks[branch])
+        high = max(max(track) for track in tracks[branch])
     starts = [
         start
         for pair in product(*tracks.values())
@@ -275,7 +280,7 @@ def _starts(model: AttentionModel, name: str, progress: Progress) -> list[Start]
     )
     raise NotFound(
         f"{name} was not found in [{LOWEST}, {HIGHEST}]: the two sides do not cross where they "
-        f"exist ({ranges})"
+        f"were found ({ranges})"
     )
 
 
@@ -303,44 +308,59 @@ def _meetings(model: AttentionModel, name: str, tracks: Mapping[str, _Track]) ->
 _Track = dict[float, NewtonPoint]
 
 
-def _tracks(model: AttentionModel, branch: str, progress: Progress) -> list[_Track]:
-    """The pieces of a branch, each by sample complexity; from the highest to the lowest."""
+def _tracks(
+    model: AttentionModel, branch: str, low: float, high: float, progress: Progress
+) -> list[_Track]:
+    """The pieces of a branch in [low, high], each by sample complexity.
+
+    Beyond an end where the branch's own overlap vanishes no other piece is looked for.
+    """
     pieces: list[_Track] = []
-    for k in range(_TRIES):
-        alpha = HIGHEST * (LOWEST / HIGHEST) ** (k / (_TRIES - 1))
-        if any(min(track) <= alpha <= max(track) for track in pieces):
+    tries = [HIGHEST * (LOWEST / HIGHEST) ** (k / (_TRIES - 1)) for k in range(_TRIES)]
+    for alpha in [x for x in tries if low <= x <= high] or [math.sqrt(low * high)]:
+        if not low <= alpha <= high or any(min(t) <= alpha <= max(t) for t in pieces):
             continue
         try:
             start = find(model, alpha, branch, None, progress, starts=_STARTS, thorough=False)
         except SearchEnded:
             continue
-        pieces.append(_track(model, branch, alpha, start, progress))
+        upper, merged_above = _track(model, branch, alpha, start, high, progress)
+        lower, merged_below = _track(model, branch, alpha, start, low, progress)
+        pieces.append(dict(sorted({**lower, **upper}.items())))
+        low = min(lower) if merged_below else low
+        high = max(upper) if merged_above else high
     return pieces
 
 
 def _track(
-    model: AttentionModel, branch: str, first: float, start: Overlaps, progress: Progress
-) -> _Track:
-    """A branch by sample complexity, followed both ways from `first`.
+    model: AttentionModel,
+    branch: str,
+    first: float,
+    start: Overlaps,
+    end: float,
+    progress: Progress,
+) -> tuple[_Track, bool]:
+    """A branch by sample complexity from `first` towards `end`, and whether its overlap vanished.
 
     The steps in ln alpha are halved where Newton's method does not follow, so that the last one
     shows within a few percent where the branch ends.
     """
     track = {first: settle(model, first, start, branch, progress)}
-    for end in (LOWEST, HIGHEST):
-        alpha, step = first, _LONGEST_STEP
-        while alpha != end and step >= _SHORTEST_STEP:
-            here = track[alpha]
-            way = math.log(end / alpha)
-            ahead = end if abs(way) <= step else alpha * math.exp(math.copysign(step, way))
-            guess = Overlaps(*map(float, np.add(here.overlaps, (ahead - alpha) * here.drift)))
-            try:
-                track[ahead] = settle(model, ahead, guess, branch, progress)
-            except ComputationFailed:
-                step *= 0.5
-            else:
-                alpha, step = ahead, min(1.5 * step, _LONGEST_STEP)
-    return dict(sorted(track.items()))
+    vanished = False
+    alpha, step = first, _LONGEST_STEP
+    while alpha != end and step >= _SHORTEST_STEP:
+        here = track[alpha]
+        way = math.log(end / alpha)
+        ahead = end if abs(way) <= step else alpha * math.exp(math.copysign(step, way))
+        guess = Overlaps(*map(float, np.add(here.overlaps, (ahead - alpha) * here.drift)))
+        try:
+            track[ahead] = settle(model, ahead, guess, branch, progress)
+        except ComputationFailed as error:
+            vanished = isinstance(error, OverlapVanished)
+            step *= 0.5
+        else:
+            alpha, step = ahead, min(1.5 * step, _LONGEST_STEP)
+    return track, vanished and alpha != end
 
 
 def _interpolated(model: AttentionModel, name: str, track: _Track) -> CubicHermiteSpline:

@@ -43,6 +43,10 @@ class SearchEnded(NotFound):
     """Newton's method did not end on the branch; the message says where it went instead."""
 
 
+class OverlapVanished(SearchEnded):
+    """Newton's method ended where the branch's own overlap is 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class NewtonPoint:
     """A step of state evolution and the Newton correction of its starting point.
@@ -232,9 +236,9 @@ def require_on_branch(point: NewtonPoint, branch: str) -> None:
     """
     q, m, _, theta = np.add(point.step.overlaps, point.correction)
     if branch == "semantic" and abs(theta) < _NO_OVERLAP * math.sqrt(q):
-        raise SearchEnded("theta goes to 0")
+        raise OverlapVanished("theta goes to 0")
     if branch == "positional" and abs(m) < _NO_OVERLAP * math.sqrt(q):
-        raise SearchEnded("m goes to 0")
+        raise OverlapVanished("m goes to 0")
     unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
     if np.max(np.linalg.eigvals(point.step.jacobian[unknowns]).real) > 1.0:
         raise SearchEnded(f"a solution with q = {q:.4g} that is unstable in its subspace")
