@@ -18,14 +18,13 @@ from symattn._frozen import FrozenMapping
 from symattn._numbers import significant_digits
 from symattn._progress import Progress
 from symattn._search import SEARCH_ACCURACY, NewtonPoint
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import At, Curve, own_overlaps
 from symattn.continuation.special import (
     Condition,
     Located,
     Solved,
     instabilities,
     locate,
-    own_overlaps,
     solve_between,
 )
 from symattn.continuation.start import first_point

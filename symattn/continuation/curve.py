@@ -204,8 +204,9 @@ class Curve:
     def correct(self, guess: FloatArray, across: FloatArray) -> At | None:
         """Newton from a guess to the curve, in the plane through it across a direction.
 
-        None if it does not converge. The correction that is left is below a hundredth of the
-        accuracy, in units of `scale`.
+        None if it does not converge. The correction that is left is below a thousandth of the
+        accuracy, in units of `scale`: where a branch leaves another, the parameter is worse than
+        the overlaps by one over the overlap that is small.
         """
         y = guess
         if not y[0] > 0.0:  # q
@@ -222,7 +223,7 @@ class Curve:
             size = np.max(np.abs(change / scale))
             if not size < 0.7:
                 return None
-            if size < 1e-2 * self.accuracy:
+            if size < 1e-3 * self.accuracy:
                 return at
             y = y + change
         return None
@@ -239,3 +240,8 @@ class Curve:
         direction = np.zeros(len(self.unknowns) + 1)
         direction[-1] = 1.0
         return direction
+
+
+def own_overlaps(curve: Curve) -> list[int]:
+    """The overlaps, m or theta, that do not vanish on a branch."""
+    return sorted({1, 3} & {*curve.unknowns})

@@ -12,7 +12,7 @@ from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn.continuation.curve import NAME_OF, At, Curve, unknowns_of
 from symattn.continuation.losses import loss_crossings
-from symattn.continuation.points import branch_point
+from symattn.continuation.points import branch_point, is_resolved
 from symattn.continuation.results import (
     PARAMETERS,
     Branch,
@@ -21,7 +21,7 @@ from symattn.continuation.results import (
 )
 from symattn.continuation.special import between, end_point
 from symattn.continuation.start import first_point
-from symattn.continuation.walk import Node, start_node, walk
+from symattn.continuation.walk import LONGEST_STEP, Node, start_node, walk
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
@@ -31,6 +31,8 @@ STARTS = ("semantic", "positional", "uninformed")
 BRANCHES = (*STARTS, "mixed")
 
 _MOST_DIGITS = 8
+#: Coarser grids than for this lose the way where a branch leaves.
+_COARSEST = 1e-3
 #: A branch that leaves within this, relative, of where a known one merges is the known one.
 _SAME = 1e-3
 
@@ -199,7 +201,7 @@ class _Request:
             alpha=self.alpha,
             over=self.over,
             name=name,
-            accuracy=10.0**-self.digits,
+            accuracy=min(_COARSEST, 10.0**-self.digits),
         )
 
 
@@ -249,8 +251,12 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
             return _Half(nodes if edge is None else [*nodes, edge], special)
         nodes.append(ahead.at)
         here = ahead
-    special.append(end_point(curve, [start.at, *nodes]))
-    return _Half(nodes, special)
+    edge_node = _at_limit(request, curve, here)
+    if edge_node is None:
+        special.append(end_point(curve, [start.at, *nodes]))
+        return _Half(nodes, special)
+    special += between(curve, here, edge_node, request.digits)
+    return _Half([*nodes, edge_node.at], special)
 
 
 def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | None:
@@ -261,6 +267,18 @@ def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | N
         return None
     share = (curve.coordinate(edge) - inside.y[-1]) / (outside.y[-1] - inside.y[-1])
     return curve.correct_at((1.0 - share) * inside.y + share * outside.y, edge)
+
+
+def _at_limit(request: _Request, curve: Curve, here: Node) -> Node | None:
+    """The node at omega = 0 or 1, beyond which there is no model, if the walk came next to it."""
+    limit = request.high if here.tangent[-1] > 0.0 else request.low
+    if curve.over != "omega" or limit not in (0.0, 1.0):
+        return None
+    missing = limit - here.at.y[-1]
+    if abs(missing) < 1e-12 or abs(missing) > LONGEST_STEP:
+        return None
+    at = curve.correct_at(here.at.y + missing / here.tangent[-1] * here.tangent, limit)
+    return None if at is None else Node(at, curve.tangent(at, here.tangent))
 
 
 def _left(request: _Request, branch: Branch, special: SpecialPoint) -> Branch:
@@ -325,7 +343,9 @@ def _branch(
     points = []
     for count, at in enumerate(nodes, 1):
         request.progress(f"{curve.name}: certifying point {count} of {len(nodes)}")
-        points.append(branch_point(curve, at))
+        point = branch_point(curve, at)
+        if is_resolved(curve, point):
+            points.append(point)
     return Branch(
         name=curve.name,
         model=request.model,

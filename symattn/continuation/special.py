@@ -16,7 +16,7 @@ import numpy as np
 from symattn._frozen import FrozenMapping
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
-from symattn.continuation.curve import NAME_OF, At, Curve
+from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps
 from symattn.continuation.results import SpecialPoint
 from symattn.continuation.walk import LONGEST_STEP, Node
 from symattn.errors import ComputationFailed, InvalidInput
@@ -32,6 +32,8 @@ _FINEST = 1e-12
 _LEAST_GAIN = 1.5
 #: By how much a difference between two sets of grids is taken larger, for kinks in h*.
 _SAFETY = 2.0
+#: In units of its scale: an overlap below this is 0.
+_VANISHED = 1e-2
 #: Relative to rho: q below this at the end of a branch is on its way to Q = 0.
 _SMALL_Q = 1e-2
 #: Share of the extrapolated distance up to which a parabola and a line may differ.
@@ -160,17 +162,19 @@ def between(
             found.append((0.5 * length(ahead.at.y), _unrefined(curve, condition, here, ahead)))
         else:
             located = locate(curve, condition, solved, digits)
-            # beyond a merger the branch is its own mirror image
-            if length(located.fine.y) <= end:
+            # beyond a merger the branch is its own mirror image, and on it det(1 - J) is 0 too
+            if length(located.fine.y) <= end and not _is_merger(curve, located.fine):
                 after = values[1] - values[0]
                 note = _note(curve, condition, here.at, ahead.at, rising=after > 0.0)
                 found.append((length(located.fine.y), _special(curve, condition, located, note)))
     return [point for _, point in sorted(found, key=lambda pair: pair[0])]
 
 
-def own_overlaps(curve: Curve) -> list[int]:
-    """The overlaps, m or theta, that do not vanish on a branch."""
-    return sorted({1, 3} & {*curve.unknowns})
+def _is_merger(curve: Curve, at: At) -> bool:
+    """Whether an overlap of the branch's own vanishes."""
+    scale = curve.scale(at.y)
+    places = [curve.unknowns.index(k) for k in own_overlaps(curve)]
+    return any(abs(at.y[place]) < _VANISHED * scale[place] for place in places)
 
 
 def instabilities(curve: Curve) -> Iterator[Condition]:

@@ -13,7 +13,7 @@ from symattn.continuation.curve import At, Curve
 from symattn.errors import ComputationFailed
 
 #: Lengths in the curve's units: of the overlaps' scales and of the parameter's logarithm.
-_FIRST_STEP, LONGEST_STEP, _SHORTEST_STEP = 0.03, 0.15, 1e-4
+_FIRST_STEP, LONGEST_STEP, _SHORTEST_STEP = 0.05, 0.15, 1e-4
 _MOST_STEPS = 400
 #: Least cosine of the angle by which the curve turns in a step, and most of the step by which
 #: Newton's method may correct it: more, and another curve was met.
