@@ -21,6 +21,8 @@ from symattn.state_evolution import Step, evolve
 _MOST_NEWTON = 7
 #: Relative change of a parameter of the channel by which its derivative is taken.
 _CHANGE = 1e-3
+#: Relative to rho: at smaller q the evaluation takes minutes.
+_LEAST_Q = 1e-6
 #: A weight e of jumps that are missed or doubled changes the means by a few e.
 _JUMP_WEIGHT = 5.0
 
@@ -136,6 +138,8 @@ class Curve:
         resolution = Resolution.for_accuracy(self.accuracy)
         parameter = self.parameter(y)
         model, alpha = self.setting(parameter)
+        if y[0] < _LEAST_Q * model.rho:
+            raise ComputationFailed("q is too small for the grids; it goes to 0")
         step = evolve(model, alpha, self.overlaps(y), resolution)
         rows = self.unknowns
         by_overlaps = (np.eye(4) - step.jacobian)[np.ix_(rows, rows)]
@@ -245,3 +249,10 @@ class Curve:
 def own_overlaps(curve: Curve) -> list[int]:
     """The overlaps, m or theta, that do not vanish on a branch."""
     return sorted({1, 3} & {*curve.unknowns})
+
+
+def vanished(curve: Curve, y: FloatArray, share: float) -> bool:
+    """Whether one of the branch's own overlaps is below this share of its scale."""
+    scale = curve.scale(y)
+    places = [curve.unknowns.index(k) for k in own_overlaps(curve)]
+    return any(abs(y[place]) < share * scale[place] for place in places)

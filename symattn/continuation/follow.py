@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 from symattn._checks import checked_model
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
-from symattn.continuation.curve import NAME_OF, At, Curve, unknowns_of
+from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, unknowns_of
 from symattn.continuation.losses import loss_crossings
 from symattn.continuation.points import branch_point, is_resolved
 from symattn.continuation.results import (
@@ -19,7 +20,7 @@ from symattn.continuation.results import (
     BranchMap,
     SpecialPoint,
 )
-from symattn.continuation.special import between, end_point
+from symattn.continuation.special import between, end_point, merger
 from symattn.continuation.start import first_point
 from symattn.continuation.walk import LONGEST_STEP, Node, start_node, walk
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
@@ -31,6 +32,8 @@ STARTS = ("semantic", "positional", "uninformed")
 BRANCHES = (*STARTS, "mixed")
 
 _MOST_DIGITS = 8
+#: In units of its scale: with an own overlap below this, a branch that ends may merge.
+_NEAR = 0.1
 #: Coarser grids than for this lose the way where a branch leaves.
 _COARSEST = 1e-3
 #: A branch that leaves within this, relative, of where a known one merges is the known one.
@@ -253,7 +256,7 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
         here = ahead
     edge_node = _at_limit(request, curve, here)
     if edge_node is None:
-        special.append(end_point(curve, [start.at, *nodes]))
+        special.append(_end(request, curve, [start.at, *nodes]))
         return _Half(nodes, special)
     special += between(curve, here, edge_node, request.digits)
     return _Half([*nodes, edge_node.at], special)
@@ -267,6 +270,16 @@ def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | N
         return None
     share = (curve.coordinate(edge) - inside.y[-1]) / (outside.y[-1] - inside.y[-1])
     return curve.correct_at((1.0 - share) * inside.y + share * outside.y, edge)
+
+
+def _end(request: _Request, curve: Curve, nodes: list[At]) -> SpecialPoint:
+    """Where the walk ended inside the range: next to a merger, or at Q = 0."""
+    last = nodes[-1]
+    for k in own_overlaps(curve):
+        if abs(last.step.overlaps[k]) < _NEAR * curve.scale(last.y)[curve.unknowns.index(k)]:
+            with contextlib.suppress(ComputationFailed):
+                return merger(curve, last.y, k, request.digits)
+    return end_point(curve, nodes)
 
 
 def _at_limit(request: _Request, curve: Curve, here: Node) -> Node | None:
@@ -346,6 +359,10 @@ def _branch(
         point = branch_point(curve, at)
         if is_resolved(curve, point):
             points.append(point)
+    if not points:
+        raise ComputationFailed(
+            f"no point of the {curve.name} branch is told from where it merges; try more digits"
+        )
     return Branch(
         name=curve.name,
         model=request.model,

@@ -16,7 +16,7 @@ import numpy as np
 from symattn._frozen import FrozenMapping
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
-from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps
+from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, vanished
 from symattn.continuation.results import SpecialPoint
 from symattn.continuation.walk import LONGEST_STEP, Node
 from symattn.errors import ComputationFailed, InvalidInput
@@ -32,6 +32,8 @@ _FINEST = 1e-12
 _LEAST_GAIN = 1.5
 #: By how much a difference between two sets of grids is taken larger, for kinks in h*.
 _SAFETY = 2.0
+#: Distance, in a curve's units, at which two branches are taken to meet.
+_MEETING = 0.2
 #: In units of its scale: an overlap below this is 0.
 _VANISHED = 1e-2
 #: Relative to rho: q below this at the end of a branch is on its way to Q = 0.
@@ -163,18 +165,11 @@ def between(
         else:
             located = locate(curve, condition, solved, digits)
             # beyond a merger the branch is its own mirror image, and on it det(1 - J) is 0 too
-            if length(located.fine.y) <= end and not _is_merger(curve, located.fine):
+            if length(located.fine.y) <= end and not vanished(curve, located.fine.y, _VANISHED):
                 after = values[1] - values[0]
                 note = _note(curve, condition, here.at, ahead.at, rising=after > 0.0)
                 found.append((length(located.fine.y), _special(curve, condition, located, note)))
     return [point for _, point in sorted(found, key=lambda pair: pair[0])]
-
-
-def _is_merger(curve: Curve, at: At) -> bool:
-    """Whether an overlap of the branch's own vanishes."""
-    scale = curve.scale(at.y)
-    places = [curve.unknowns.index(k) for k in own_overlaps(curve)]
-    return any(abs(at.y[place]) < _VANISHED * scale[place] for place in places)
 
 
 def instabilities(curve: Curve) -> Iterator[Condition]:
@@ -250,7 +245,7 @@ def merger(curve: Curve, y: FloatArray, k: int, digits: int) -> SpecialPoint:
     if first is not None and second is not None:
         row = _slope(rest, condition, first, second)
         solved = solve(rest, condition, first.y, row)
-    if solved is None or np.max(np.abs((solved.at.y - guess) / rest.scale(guess))) > 0.5:
+    if solved is None or np.max(np.abs((solved.at.y - guess) / rest.scale(guess))) > _MEETING:
         raise ComputationFailed(f"the {rest.name} branch was not met")
     point = _special(rest, condition, locate(rest, condition, solved, digits), "")
     note = f"{condition.direction} reaches 0 on the {rest.name} branch"
@@ -385,8 +380,10 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
         if coarse is not None and fine is not None:
             error = abs(fine[1] - fine[0])
             covered = abs(fine[0] - parameter)
+            note = "q goes to 0 (extrapolated): the branch ends at Q = 0"
             if error > _LINEAR * covered:  # not linear in q: a root or a logarithm
                 error = _SAFETY * covered
+                note = "q goes to 0, but not linearly: extrapolated roughly"
             error += _SAFETY * abs(fine[0] - coarse[0])
             return SpecialPoint(
                 kind="end",
@@ -399,7 +396,7 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
                         "V": abs(last.step.overlaps.V - nodes[-3].step.overlaps.V),
                     }
                 ),
-                note="q goes to 0 (extrapolated): the branch ends at Q = 0",
+                note=note,
             )
     return SpecialPoint(
         kind="end",
