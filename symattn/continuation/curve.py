@@ -98,6 +98,10 @@ class Curve:
     def parameter(self, y: FloatArray) -> float:
         return float(y[-1]) if self.over == "omega" else math.exp(y[-1])
 
+    def unit(self, y: FloatArray) -> float:
+        """Derivative of the parameter by its coordinate."""
+        return 1.0 if self.over == "omega" else self.parameter(y)
+
     def pack(self, overlaps: Overlaps, parameter: float) -> FloatArray:
         return np.array([*(overlaps[k] for k in self.unknowns), self.coordinate(parameter)])
 
@@ -143,9 +147,7 @@ class Curve:
         step = evolve(model, alpha, self.overlaps(y), resolution)
         rows = self.unknowns
         by_overlaps = (np.eye(4) - step.jacobian)[np.ix_(rows, rows)]
-        by_parameter = -self._image_slope(step, parameter, resolution)[rows]
-        if self.over != "omega":
-            by_parameter = by_parameter * parameter
+        by_parameter = -self.unit(y) * self._image_slope(step, parameter, resolution)[rows]
         return At(
             y=y,
             step=step,

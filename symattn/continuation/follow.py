@@ -12,6 +12,7 @@ from symattn._checks import checked_model
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, unknowns_of
+from symattn.continuation.end import end_point
 from symattn.continuation.losses import loss_crossings
 from symattn.continuation.points import branch_point, is_resolved
 from symattn.continuation.results import (
@@ -20,7 +21,7 @@ from symattn.continuation.results import (
     BranchMap,
     SpecialPoint,
 )
-from symattn.continuation.special import between, end_point, merger
+from symattn.continuation.special import between, merger
 from symattn.continuation.start import first_point
 from symattn.continuation.walk import LONGEST_STEP, Node, start_node, walk
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
