@@ -18,16 +18,9 @@ from symattn._frozen import FrozenMapping
 from symattn._numbers import significant_digits
 from symattn._progress import Progress
 from symattn._search import SEARCH_ACCURACY, NewtonPoint
-from symattn.continuation.curve import At, Curve
-from symattn.continuation.special import (
-    Condition,
-    Located,
-    Solved,
-    instabilities,
-    locate,
-    own_overlaps,
-    solve_between,
-)
+from symattn.continuation.conditions import Condition, instabilities
+from symattn.continuation.curve import At, Curve, own_overlaps
+from symattn.continuation.locate import FINEST, Located, Solved, locate, solve_between
 from symattn.continuation.start import first_point
 from symattn.continuation.walk import start_node, walk
 from symattn.errors import ComputationFailed, NotFound
@@ -64,7 +57,9 @@ def spinodals(
     if not rough:
         raise NotFound(f"{name} was not found: {_instead(curve, passed)}")
     for condition, near in sorted(rough, key=lambda pair: pair[1].at.y[-1]):
-        yield _spinodal(replace(curve, accuracy=10.0**-digits), name, condition, near, digits)
+        yield _spinodal(
+            replace(curve, accuracy=max(10.0**-digits, FINEST)), name, condition, near, digits
+        )
 
 
 def _steps(curve: Curve, start: At, sign: float, progress: Progress) -> Iterator[tuple[At, At]]:
@@ -105,10 +100,14 @@ def _instead(curve: Curve, passed: list[At]) -> str:
     """What a branch without spinodals does, in words."""
     alphas = [curve.parameter(at.y) for at in passed]
     largest = [np.max(np.linalg.eigvals(at.step.jacobian).real) for at in passed]
-    kind = "stable" if max(largest) < 1.0 else "unstable"
+    stable = [value < 1.0 for value in largest]
+    if all(stable) or not any(stable):
+        what = f"is {'stable' if stable[0] else 'unstable'} all along"
+    else:
+        what = "changes its stability only where it ends"
     low, high = min(alphas), min(max(alphas), HIGHEST)
     return (
-        f"the {curve.name} branch, from alpha = {low:.4g} to {high:.4g}, is {kind} all along: no "
+        f"the {curve.name} branch, from alpha = {low:.4g} to {high:.4g}, {what}: no "
         f"eigenvalue of the Jacobian crosses +1 in [{LOWEST}, {HIGHEST}]"
     )
 

@@ -8,29 +8,38 @@ from symattn.quadrature.expectations import Resolution
 from symattn.state_evolution import evolve
 
 
-def growth(model, alpha):
-    """The eigenvalue of the semantic branch in the direction of m, less 1, on finer grids."""
-    at = solve(model, alpha, branch="semantic", digits=8)["semantic"]
+def growth(model, branch, direction, alpha):
+    """The eigenvalue of the branch in the direction of m (1) or theta (3), less 1, finer grids."""
+    at = solve(model, alpha, branch=branch, digits=8)[branch]
     step = evolve(model, alpha, at.overlaps, Resolution.for_accuracy(1e-9))
-    return step.jacobian[1, 1] - 1.0
+    return step.jacobian[direction, direction] - 1.0
 
 
 @pytest.mark.slow
-def test_the_semantic_branch_becomes_unstable_towards_m():
-    model = AttentionModel()
-    found = threshold(model, "spinodal_semantic")
+@pytest.mark.parametrize(
+    ("branch", "direction", "model"),
+    [
+        ("semantic", 1, AttentionModel()),
+        ("positional", 3, AttentionModel(omega=0.03, lam=0.02)),
+    ],
+)
+def test_the_branch_becomes_unstable_towards_the_other_overlap(branch, direction, model):
+    found = threshold(model, f"spinodal_{branch}")
     assert found.error <= 0.5e-6 * found.alpha
-    assert found.method.startswith("symmetry breaking: m ")
-    assert growth(model, found.alpha - found.error) > 0.0 > growth(model, found.alpha + found.error)
-    at = found.at["semantic"]
+    assert found.method.startswith(f"symmetry breaking: {('m', 'theta')[direction // 2]} ")
+    sides = [growth(model, branch, direction, found.alpha + sign * found.error) for sign in (-1, 1)]
+    assert sides[0] * sides[1] < 0.0
+    at = found.at[branch]
     assert at.alpha == found.alpha
-    alone = solve(model, found.alpha, branch="semantic", digits=8)["semantic"]
+    alone = solve(model, found.alpha, branch=branch, digits=8)[branch]
     for name, value in at.to_dict().items():
         if name in at.errors and name not in ("replicon", "jump_probability"):
             apart = abs(value - alone.to_dict()[name])
             assert apart <= at.errors[name] + alone.errors[name], name
     # the other eigenvalues are below
-    assert np.sort([z.real for z in at.eigenvalues])[-1] == pytest.approx(1.0, abs=1e-5)
+    eigenvalues = np.sort([z.real for z in at.eigenvalues])
+    assert eigenvalues[-1] == pytest.approx(1.0, abs=1e-5)
+    assert eigenvalues[-2] < 1.0
 
 
 @pytest.mark.slow

@@ -3,8 +3,8 @@
 A branch lies in the subspace of its own overlaps (semantic: m = 0, positional: theta = 0, mixed:
 all), where it is a curve: the fixed points of state evolution in its unknowns and the parameter. It
 is followed along its own length (`walk`), so that it may turn back in the parameter. Where a
-condition changes its sign between two neighbours, a special point is located as the solution of the
-square system of the curve's equations and that condition (`special`):
+condition changes its sign between two neighbours (`special`), a special point is located as the
+solution of the square system of the curve's equations and that condition (`locate`):
 
 - fold: det(1 - J) = 0 within the subspace, the parameter turns back;
 - symmetry breaking: J_kk = 1 for an overlap k that vanishes on the branch (m or theta), and a

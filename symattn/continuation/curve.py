@@ -20,6 +20,8 @@ from symattn.state_evolution import Step, evolve
 _MOST_NEWTON = 7
 #: Relative change of a parameter of the channel by which its derivative is taken.
 _CHANGE = 1e-3
+#: Relative to rho: at smaller q the evaluation takes minutes.
+_LEAST_Q = 1e-6
 #: A weight e of jumps that are missed or doubled changes the means by a few e.
 _JUMP_WEIGHT = 5.0
 
@@ -95,6 +97,10 @@ class Curve:
     def parameter(self, y: FloatArray) -> float:
         return float(y[-1]) if self.over == "omega" else math.exp(y[-1])
 
+    def unit(self, y: FloatArray) -> float:
+        """Derivative of the parameter by its coordinate."""
+        return 1.0 if self.over == "omega" else self.parameter(y)
+
     def pack(self, overlaps: Overlaps, parameter: float) -> FloatArray:
         return np.array([*(overlaps[k] for k in self.unknowns), self.coordinate(parameter)])
 
@@ -135,12 +141,12 @@ class Curve:
         resolution = Resolution.for_accuracy(self.accuracy)
         parameter = self.parameter(y)
         model, alpha = self.setting(parameter)
+        if y[0] < _LEAST_Q * model.rho:
+            raise ComputationFailed("q is too small for the grids; it goes to 0")
         step = evolve(model, alpha, self.overlaps(y), resolution)
         rows = self.unknowns
         by_overlaps = (np.eye(4) - step.jacobian)[np.ix_(rows, rows)]
-        by_parameter = -self._image_slope(step, parameter, resolution)[rows]
-        if self.over != "omega":
-            by_parameter = by_parameter * parameter
+        by_parameter = -self.unit(y) * self._image_slope(step, parameter, resolution)[rows]
         return At(
             y=y,
             step=step,
@@ -199,8 +205,9 @@ class Curve:
     def correct(self, guess: FloatArray, across: FloatArray) -> At | None:
         """Newton from a guess to the curve, in the plane through it across a direction.
 
-        None if it does not converge. The correction that is left is below a hundredth of the
-        accuracy, in units of `scale`.
+        None if it does not converge. The correction that is left is below a thousandth of the
+        accuracy, in units of `scale`: where a branch leaves another, the parameter is worse than
+        the overlaps by one over the overlap that is small.
         """
         y = guess
         if not y[0] > 0.0:  # q
@@ -217,7 +224,7 @@ class Curve:
             size = np.max(np.abs(change / scale))
             if not size < 0.7:
                 return None
-            if size < 1e-2 * self.accuracy:
+            if size < 1e-3 * self.accuracy:
                 return at
             y = y + change
         return None
@@ -234,3 +241,15 @@ class Curve:
         direction = np.zeros(len(self.unknowns) + 1)
         direction[-1] = 1.0
         return direction
+
+
+def own_overlaps(curve: Curve) -> list[int]:
+    """The overlaps, m or theta, that do not vanish on a branch."""
+    return sorted({1, 3} & {*curve.unknowns})
+
+
+def vanished(curve: Curve, y: FloatArray, share: float) -> bool:
+    """Whether one of the branch's own overlaps is below this share of its scale."""
+    scale = curve.scale(y)
+    places = [curve.unknowns.index(k) for k in own_overlaps(curve)]
+    return any(abs(y[place]) < share * scale[place] for place in places)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
 
@@ -10,18 +11,19 @@ import numpy as np
 from symattn._checks import checked_model
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
-from symattn.continuation.curve import NAME_OF, At, Curve, unknowns_of
+from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, unknowns_of
+from symattn.continuation.end import end_point
 from symattn.continuation.losses import loss_crossings
-from symattn.continuation.points import branch_point
+from symattn.continuation.points import branch_point, is_resolved
 from symattn.continuation.results import (
     PARAMETERS,
     Branch,
     BranchMap,
     SpecialPoint,
 )
-from symattn.continuation.special import between, end_point
+from symattn.continuation.special import between, merger
 from symattn.continuation.start import first_point
-from symattn.continuation.walk import Node, start_node, walk
+from symattn.continuation.walk import LONGEST_STEP, Node, start_node, walk
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
@@ -31,6 +33,10 @@ STARTS = ("semantic", "positional", "uninformed")
 BRANCHES = (*STARTS, "mixed")
 
 _MOST_DIGITS = 8
+#: In units of its scale: with an own overlap below this, a branch that ends may merge.
+_NEAR = 0.1
+#: Coarser grids than for this lose the way where a branch leaves.
+_COARSEST = 1e-3
 #: A branch that leaves within this, relative, of where a known one merges is the known one.
 _SAME = 1e-3
 
@@ -199,7 +205,7 @@ class _Request:
             alpha=self.alpha,
             over=self.over,
             name=name,
-            accuracy=10.0**-self.digits,
+            accuracy=min(_COARSEST, 10.0**-self.digits),
         )
 
 
@@ -249,8 +255,12 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
             return _Half(nodes if edge is None else [*nodes, edge], special)
         nodes.append(ahead.at)
         here = ahead
-    special.append(end_point(curve, [start.at, *nodes]))
-    return _Half(nodes, special)
+    edge_node = _at_limit(request, curve, here)
+    if edge_node is None:
+        special.append(_end(request, curve, [start.at, *nodes]))
+        return _Half(nodes, special)
+    special += between(curve, here, edge_node, request.digits)
+    return _Half([*nodes, edge_node.at], special)
 
 
 def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | None:
@@ -261,6 +271,28 @@ def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | N
         return None
     share = (curve.coordinate(edge) - inside.y[-1]) / (outside.y[-1] - inside.y[-1])
     return curve.correct_at((1.0 - share) * inside.y + share * outside.y, edge)
+
+
+def _end(request: _Request, curve: Curve, nodes: list[At]) -> SpecialPoint:
+    """Where the walk ended inside the range: next to a merger, or at Q = 0."""
+    last = nodes[-1]
+    for k in own_overlaps(curve):
+        if abs(last.step.overlaps[k]) < _NEAR * curve.scale(last.y)[curve.unknowns.index(k)]:
+            with contextlib.suppress(ComputationFailed):
+                return merger(curve, last.y, k, request.digits)
+    return end_point(curve, nodes)
+
+
+def _at_limit(request: _Request, curve: Curve, here: Node) -> Node | None:
+    """The node at omega = 0 or 1, beyond which there is no model, if the walk came next to it."""
+    limit = request.high if here.tangent[-1] > 0.0 else request.low
+    if curve.over != "omega" or limit not in (0.0, 1.0):
+        return None
+    missing = limit - here.at.y[-1]
+    if abs(missing) < 1e-12 or abs(missing) > LONGEST_STEP:
+        return None
+    at = curve.correct_at(here.at.y + missing / here.tangent[-1] * here.tangent, limit)
+    return None if at is None else Node(at, curve.tangent(at, here.tangent))
 
 
 def _left(request: _Request, branch: Branch, special: SpecialPoint) -> Branch:
@@ -325,7 +357,13 @@ def _branch(
     points = []
     for count, at in enumerate(nodes, 1):
         request.progress(f"{curve.name}: certifying point {count} of {len(nodes)}")
-        points.append(branch_point(curve, at))
+        point = branch_point(curve, at)
+        if is_resolved(curve, point):
+            points.append(point)
+    if not points:
+        raise ComputationFailed(
+            f"no point of the {curve.name} branch is told from where it merges; try more digits"
+        )
     return Branch(
         name=curve.name,
         model=request.model,

@@ -8,12 +8,12 @@ from itertools import combinations, pairwise
 
 from symattn._progress import Progress, silent
 from symattn.continuation.curve import At, Curve
+from symattn.continuation.locate import FINEST
 from symattn.continuation.points import branch_point
 from symattn.continuation.results import Branch, BranchPoint, LossCrossing
 from symattn.errors import InvalidInput
 
 _MOST_STEPS = 12
-_FINEST = 1e-10
 
 
 def loss_crossings(
@@ -163,7 +163,7 @@ def _crossing(
         if best is None or crossing.error < best.error:
             best = crossing
         enough = best.error <= 0.5 * 10.0**-digits * abs(best.parameter)
-        if enough or here.curves[0].accuracy < _FINEST:
+        if enough or here.curves[0].accuracy < FINEST:
             return best
         finer = here.moved(parameter, 0.03)
         if finer is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from symattn._frozen import FrozenMapping
 from symattn._typing import FloatArray
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import At, Curve, own_overlaps
 from symattn.continuation.results import BranchPoint
 from symattn.overlaps import Overlaps
 
@@ -49,6 +49,13 @@ def branch_point(curve: Curve, at: At) -> BranchPoint:
             }
         ),
         eigenvalues=tuple(complex(z) for z in eigenvalues),
+    )
+
+
+def is_resolved(curve: Curve, point: BranchPoint) -> bool:
+    """Whether the branch's own overlaps differ from 0, which next to a merger may not be known."""
+    return all(
+        abs(point.overlaps[k]) > point.errors[Overlaps._fields[k]] for k in own_overlaps(curve)
     )
 
 

@@ -9,15 +9,17 @@ import numpy as np
 
 from symattn._progress import Progress
 from symattn._typing import FloatArray
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import At, Curve, vanished
 from symattn.errors import ComputationFailed
 
 #: Lengths in the curve's units: of the overlaps' scales and of the parameter's logarithm.
-_FIRST_STEP, LONGEST_STEP, _SHORTEST_STEP = 0.03, 0.15, 1e-4
+_FIRST_STEP, LONGEST_STEP, _SHORTEST_STEP = 0.05, 0.15, 1e-4
 _MOST_STEPS = 400
 #: Least cosine of the angle by which the curve turns in a step, and most of the step by which
 #: Newton's method may correct it: more, and another curve was met.
 _STRAIGHT, _NEARBY = 0.9, 0.5
+#: In units of its scale: an own overlap below this is 0, and the branch without it was met.
+_ZERO = 1e-5
 #: Relative to rho: with q below this a branch ends at Q = 0.
 _COLLAPSED_Q = 1e-4
 
@@ -74,6 +76,8 @@ def _step(curve: Curve, here: Node, length: float) -> Node | None:
         return None
     tangent = curve.tangent(at, here.tangent)
     scale = curve.scale(here.at.y)
+    if vanished(curve, at.y, _ZERO):
+        return None
     unit = tangent / scale
     straight = unit @ (here.tangent / scale) > _STRAIGHT * np.linalg.norm(unit)
     nearby = np.linalg.norm((at.y - guess) / scale) < _NEARBY * length
