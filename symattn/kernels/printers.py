@@ -269,9 +269,9 @@ class Numpy(BackEnd):
     exponential = "np.exp"
     pi = "math.pi"
     imports = (
-        ("reduce(", "from functools import reduce\n"),
-        ("math.", "import math\n"),
-        ("np.", "\nimport numpy as np\n\n"),
+        ("reduce(", "from functools import reduce\n\n"),
+        ("math.", "import math\n\n"),
+        ("np.", "import numpy as np\n\n"),
         ("AnyArray", "from symattn._typing import AnyArray\n"),
     )
     logistic = '''def logistic(z: AnyArray) -> AnyArray:
