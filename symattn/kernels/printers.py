@@ -265,16 +265,15 @@ class Numpy(BackEnd):
     """Functions of real or complex arrays that broadcast against each other."""
 
     name = "numpy"
-    scalar = "AnyArray"
+    scalar = "np.ndarray"
     exponential = "np.exp"
     pi = "math.pi"
     imports = (
         ("reduce(", "from functools import reduce\n\n"),
         ("math.", "import math\n\n"),
-        ("np.", "import numpy as np\n\n"),
-        ("AnyArray", "from symattn._typing import AnyArray\n"),
+        ("np.", "import numpy as np\n"),
     )
-    logistic = '''def logistic(z: AnyArray) -> AnyArray:
+    logistic = '''def logistic(z: np.ndarray) -> np.ndarray:
     """1/(1 + exp(-z)), elementwise; where it is small, good to 1e-16 absolutely."""
     return (1 + np.tanh(z / 2)) / 2
 '''

@@ -5,17 +5,15 @@ import math
 
 import numpy as np
 
-from symattn._typing import AnyArray
 
-
-def logistic(z: AnyArray) -> AnyArray:
+def logistic(z: np.ndarray) -> np.ndarray:
     """1/(1 + exp(-z)), elementwise; where it is small, good to 1e-16 absolutely."""
     return (1 + np.tanh(z / 2)) / 2
 
 
 def target(
-    u_star: AnyArray, v_star: AnyArray, omega: AnyArray, a11: AnyArray, a22: AnyArray
-) -> tuple[AnyArray, AnyArray]:
+    u_star: np.ndarray, v_star: np.ndarray, omega: np.ndarray, a11: np.ndarray, a22: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Diagonal of the target T[h*] = (1 - omega) softmax(h* h*^T) + omega A.
 
     u_star, v_star: rotated components of h*; a11, a22: diagonal of the row-stochastic A.
@@ -27,7 +25,7 @@ def target(
     return t11, t22
 
 
-def student_jet(u: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
+def student_jet(u: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, ...]:
     """S_11 = logistic(u (u + v)) and S_22 = logistic(u (u - v)) with derivatives.
 
     u, v: rotated components of the student's field x. Returned: s11, s11_u, s11_v, s11_uu, s11_uv,
@@ -56,22 +54,22 @@ def student_jet(u: AnyArray, v: AnyArray) -> tuple[AnyArray, ...]:
 
 
 def loss_jet(
-    s11: AnyArray,
-    s11_u: AnyArray,
-    s11_v: AnyArray,
-    s11_uu: AnyArray,
-    s11_uv: AnyArray,
-    s11_vv: AnyArray,
-    s22: AnyArray,
-    s22_u: AnyArray,
-    s22_v: AnyArray,
-    s22_uu: AnyArray,
-    s22_uv: AnyArray,
-    s22_vv: AnyArray,
-    t11: AnyArray,
-    t22: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
+    s11: np.ndarray,
+    s11_u: np.ndarray,
+    s11_v: np.ndarray,
+    s11_uu: np.ndarray,
+    s11_uv: np.ndarray,
+    s11_vv: np.ndarray,
+    s22: np.ndarray,
+    s22_u: np.ndarray,
+    s22_v: np.ndarray,
+    s22_uu: np.ndarray,
+    s22_uv: np.ndarray,
+    s22_vv: np.ndarray,
+    t11: np.ndarray,
+    t22: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The loss sigma^2 ((t11 - s11)^2 + (t22 - s22)^2) with its derivatives.
 
     The first twelve arguments are what `student_jet` returns. Returned: loss, l_u, l_v, l_uu, l_uv,
@@ -90,8 +88,8 @@ def loss_jet(
 
 
 def channel(
-    u: AnyArray, v: AnyArray, t11: AnyArray, t22: AnyArray, sigma: AnyArray
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray, AnyArray, AnyArray]:
+    u: np.ndarray, v: np.ndarray, t11: np.ndarray, t22: np.ndarray, sigma: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """`loss_jet` of `student_jet`, fused: the loss at the field (u, v) with derivatives.
 
     loss = sigma^2 ((t11 - S_11)^2 + (t22 - S_22)^2). Returned: loss, l_u, l_v, l_uu, l_uv, l_vv.
@@ -128,15 +126,15 @@ def channel(
 
 
 def inverse_prox(
-    u: AnyArray,
-    v: AnyArray,
-    l_u: AnyArray,
-    l_v: AnyArray,
-    l_uu: AnyArray,
-    l_uv: AnyArray,
-    l_vv: AnyArray,
-    V: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+    u: np.ndarray,
+    v: np.ndarray,
+    l_u: np.ndarray,
+    l_v: np.ndarray,
+    l_uu: np.ndarray,
+    l_uv: np.ndarray,
+    l_vv: np.ndarray,
+    V: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """w(x) = x + V grad loss(x) and its determinant det(I + V Hess loss(x)).
 
     Returned: the rotated components a, b of w, and the determinant.
@@ -148,8 +146,8 @@ def inverse_prox(
 
 
 def energy(
-    u: AnyArray, v: AnyArray, a: AnyArray, b: AnyArray, loss: AnyArray, V: AnyArray
-) -> AnyArray:
+    u: np.ndarray, v: np.ndarray, a: np.ndarray, b: np.ndarray, loss: np.ndarray, V: np.ndarray
+) -> np.ndarray:
     """|x - w|^2/(2 V) + loss(x); its minimum over x is the Moreau envelope M(w; h*).
 
     u, v: rotated components of x; a, b: those of w; loss: the loss at x.
@@ -158,16 +156,16 @@ def energy(
 
 
 def hat_integrands(
-    g_u: AnyArray,
-    g_v: AnyArray,
-    a: AnyArray,
-    b: AnyArray,
-    a_mean: AnyArray,
-    b_mean: AnyArray,
-    s: AnyArray,
-    u_star: AnyArray,
-    v_star: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    g_u: np.ndarray,
+    g_v: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    a_mean: np.ndarray,
+    b_mean: np.ndarray,
+    s: np.ndarray,
+    u_star: np.ndarray,
+    v_star: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The integrands |g|^2, g_1 - g_2, g.(w - mean)/s^2 and g.h* of the hats.
 
     g_u, g_v: rotated components of g = (x* - w)/V; a_mean, b_mean: mean of w given h*; s: its
@@ -182,8 +180,8 @@ def hat_integrands(
 
 
 def test_loss(
-    s11: AnyArray, s22: AnyArray, t11: AnyArray, t22: AnyArray, sigma: AnyArray
-) -> AnyArray:
+    s11: np.ndarray, s22: np.ndarray, t11: np.ndarray, t22: np.ndarray, sigma: np.ndarray
+) -> np.ndarray:
     """(1/2) Tr (T - S) rho (T - S)^T with rho = sigma^2 I; the test error is its mean.
 
     s11, s22: the student's weights at the field w; t11, t22: those of the target.
@@ -192,8 +190,13 @@ def test_loss(
 
 
 def field_law(
-    q: AnyArray, m: AnyArray, theta: AnyArray, u_star: AnyArray, v_star: AnyArray, sigma: AnyArray
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+    q: np.ndarray,
+    m: np.ndarray,
+    theta: np.ndarray,
+    u_star: np.ndarray,
+    v_star: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean (a, b) of w given h*, and its standard deviation s per component.
 
     a_mean = sqrt(2) m + theta u_star/rho,  b_mean = theta v_star/rho,  s^2 = q - theta^2/rho,
@@ -207,7 +210,9 @@ def field_law(
     return a_mean, b_mean, s
 
 
-def density(a: AnyArray, b: AnyArray, a_mean: AnyArray, b_mean: AnyArray, s: AnyArray) -> AnyArray:
+def density(
+    a: np.ndarray, b: np.ndarray, a_mean: np.ndarray, b_mean: np.ndarray, s: np.ndarray
+) -> np.ndarray:
     """N(w): the normal density of w = (a, b) given h*, in the plane."""
     y_a = a - a_mean
     y_b = b - b_mean
@@ -217,16 +222,16 @@ def density(a: AnyArray, b: AnyArray, a_mean: AnyArray, b_mean: AnyArray, s: Any
 
 
 def scores(
-    a: AnyArray,
-    b: AnyArray,
-    a_mean: AnyArray,
-    b_mean: AnyArray,
-    s: AnyArray,
-    u_star: AnyArray,
-    v_star: AnyArray,
-    theta: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+    a: np.ndarray,
+    b: np.ndarray,
+    a_mean: np.ndarray,
+    b_mean: np.ndarray,
+    s: np.ndarray,
+    u_star: np.ndarray,
+    v_star: np.ndarray,
+    theta: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Derivatives of ln N(w) by q, m and theta at fixed w = (a, b).
 
     a_mean, b_mean, s: as from `field_law`; rho = sigma^2.
@@ -243,15 +248,15 @@ def scores(
 
 
 def slope_integrands(
-    e_g2: AnyArray,
-    e_gm: AnyArray,
-    e_div: AnyArray,
-    e_gh: AnyArray,
-    score_q: AnyArray,
-    score_m: AnyArray,
-    score_theta: AnyArray,
-    s: AnyArray,
-) -> tuple[AnyArray, ...]:
+    e_g2: np.ndarray,
+    e_gm: np.ndarray,
+    e_div: np.ndarray,
+    e_gh: np.ndarray,
+    score_q: np.ndarray,
+    score_m: np.ndarray,
+    score_theta: np.ndarray,
+    s: np.ndarray,
+) -> tuple[np.ndarray, ...]:
     """Integrands of the derivatives of means by overlaps.
 
     The first four arguments are what `hat_integrands` returns, the next three what `scores` does.
@@ -282,14 +287,14 @@ def slope_integrands(
     )
 
 
-def envelope(g_u: AnyArray, g_v: AnyArray, loss: AnyArray, V: AnyArray) -> AnyArray:
+def envelope(g_u: np.ndarray, g_v: np.ndarray, loss: np.ndarray, V: np.ndarray) -> np.ndarray:
     """The Moreau envelope M = loss + V |g|^2/2 at the prox; loss: the loss there."""
     return V * (g_u**2 + g_v**2) / 2 + loss
 
 
 def envelope_curvature(
-    l_uu: AnyArray, l_uv: AnyArray, l_vv: AnyArray, V: AnyArray
-) -> tuple[AnyArray, AnyArray, AnyArray]:
+    l_uu: np.ndarray, l_uv: np.ndarray, l_vv: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """det(I + V H), Tr K and |K|_F^2 with K = H (I + V H)^-1 = -dg/dw.
 
     K is the Hessian of the envelope in w, H that of the loss at the prox, with entries l_uu, l_uv,
@@ -307,8 +312,13 @@ def envelope_curvature(
 
 
 def response(
-    l_u: AnyArray, l_v: AnyArray, l_uu: AnyArray, l_uv: AnyArray, l_vv: AnyArray, V: AnyArray
-) -> AnyArray:
+    l_u: np.ndarray,
+    l_v: np.ndarray,
+    l_uu: np.ndarray,
+    l_uv: np.ndarray,
+    l_vv: np.ndarray,
+    V: np.ndarray,
+) -> np.ndarray:
     """det(I + V H) g^T K g = -det(I + V H) (d|g|^2/dV)/2 at fixed w.
 
     K as in `envelope_curvature`; l_u, l_v: the gradient of the loss at the prox, which is -g.
@@ -321,14 +331,14 @@ def response(
 
 
 def jump(
-    X_u: AnyArray,
-    X_v: AnyArray,
-    D_u: AnyArray,
-    D_v: AnyArray,
-    a: AnyArray,
-    b: AnyArray,
-    V: AnyArray,
-) -> tuple[AnyArray, AnyArray]:
+    X_u: np.ndarray,
+    X_v: np.ndarray,
+    D_u: np.ndarray,
+    D_v: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    V: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """Length of a jump of the prox at w = (a, b), and what it adds to the response.
 
     The prox jumps between X - D and X + D. Returned: 2 |D|, and for each unit of N(w) dS along the
@@ -342,8 +352,13 @@ def jump(
 
 
 def rest_integrands(
-    t11: AnyArray, t22: AnyArray, u_star: AnyArray, v_star: AnyArray, sigma: AnyArray, V: AnyArray
-) -> tuple[AnyArray, ...]:
+    t11: np.ndarray,
+    t22: np.ndarray,
+    u_star: np.ndarray,
+    v_star: np.ndarray,
+    sigma: np.ndarray,
+    V: np.ndarray,
+) -> tuple[np.ndarray, ...]:
     """Integrands over h* at Q = 0, and their derivatives by V.
 
     trace: Tr K with K = H (I + V H)^-1; positional, semantic, bulk: the slopes of m', theta' and q'
@@ -393,13 +408,13 @@ def rest_integrands(
 
 
 def ridge(
-    q_hat: AnyArray,
-    m_hat: AnyArray,
-    V_hat: AnyArray,
-    theta_hat: AnyArray,
-    lam: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    q_hat: np.ndarray,
+    m_hat: np.ndarray,
+    V_hat: np.ndarray,
+    theta_hat: np.ndarray,
+    lam: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Overlaps (q, m, V, theta) from the hats.
 
     V = sigma^2/D,  m = m_hat/D,  theta = sigma^2 rho theta_hat/D,  q = sigma^2 B/D^2,
@@ -419,13 +434,13 @@ def ridge(
 
 
 def ridge_jacobian(
-    q_hat: AnyArray,
-    m_hat: AnyArray,
-    V_hat: AnyArray,
-    theta_hat: AnyArray,
-    lam: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, ...]:
+    q_hat: np.ndarray,
+    m_hat: np.ndarray,
+    V_hat: np.ndarray,
+    theta_hat: np.ndarray,
+    lam: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, ...]:
     """Derivatives of `ridge`: d(q, m, V, theta)/d(q_hat, m_hat, V_hat, theta_hat).
 
     One row of the Jacobian after the other.
@@ -474,14 +489,14 @@ def ridge_jacobian(
 
 
 def hats(
-    alpha: AnyArray,
-    e_g2: AnyArray,
-    e_gm: AnyArray,
-    e_div: AnyArray,
-    e_gh: AnyArray,
-    theta: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    alpha: np.ndarray,
+    e_g2: np.ndarray,
+    e_gm: np.ndarray,
+    e_div: np.ndarray,
+    e_gh: np.ndarray,
+    theta: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Hats (q_hat, m_hat, V_hat, theta_hat) from means over the channel; rho = sigma^2.
 
     q_hat = alpha E|g|^2,  m_hat = alpha E[g_1 - g_2],  V_hat = -alpha E[div_w g],
@@ -496,19 +511,19 @@ def hats(
 
 
 def train_loss_extremal(
-    alpha: AnyArray,
-    envelope: AnyArray,
-    q: AnyArray,
-    m: AnyArray,
-    V: AnyArray,
-    theta: AnyArray,
-    q_hat: AnyArray,
-    m_hat: AnyArray,
-    V_hat: AnyArray,
-    theta_hat: AnyArray,
-    lam: AnyArray,
-    sigma: AnyArray,
-) -> AnyArray:
+    alpha: np.ndarray,
+    envelope: np.ndarray,
+    q: np.ndarray,
+    m: np.ndarray,
+    V: np.ndarray,
+    theta: np.ndarray,
+    q_hat: np.ndarray,
+    m_hat: np.ndarray,
+    V_hat: np.ndarray,
+    theta_hat: np.ndarray,
+    lam: np.ndarray,
+    sigma: np.ndarray,
+) -> np.ndarray:
     """Training loss eps_t in its extremal form, stationary in all overlaps and hats.
 
     alpha E[M] + (q_hat V - V_hat q)/2 + m m_hat + theta theta_hat - B/(2 D),
@@ -528,8 +543,8 @@ def train_loss_extremal(
 
 
 def train_loss_direct(
-    alpha: AnyArray, loss_at_prox: AnyArray, q: AnyArray, lam: AnyArray, sigma: AnyArray
-) -> AnyArray:
+    alpha: np.ndarray, loss_at_prox: np.ndarray, q: np.ndarray, lam: np.ndarray, sigma: np.ndarray
+) -> np.ndarray:
     """Training loss eps_t = alpha E[loss at the prox] + lam Tr q/(2 sigma^2).
 
     Equal to the extremal form at a fixed point only. loss_at_prox: E[loss(x*)].
@@ -538,21 +553,21 @@ def train_loss_direct(
 
 
 def hats_jacobian(
-    alpha: AnyArray,
-    V_hat: AnyArray,
-    e_g2_by_q: AnyArray,
-    e_g2_by_m: AnyArray,
-    e_g2_by_theta: AnyArray,
-    e_gm_by_q: AnyArray,
-    e_gm_by_m: AnyArray,
-    e_gm_by_theta: AnyArray,
-    e_gh_by_q: AnyArray,
-    e_gh_by_theta: AnyArray,
-    e_div_by_q: AnyArray,
-    response: AnyArray,
-    theta: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, ...]:
+    alpha: np.ndarray,
+    V_hat: np.ndarray,
+    e_g2_by_q: np.ndarray,
+    e_g2_by_m: np.ndarray,
+    e_g2_by_theta: np.ndarray,
+    e_gm_by_q: np.ndarray,
+    e_gm_by_m: np.ndarray,
+    e_gm_by_theta: np.ndarray,
+    e_gh_by_q: np.ndarray,
+    e_gh_by_theta: np.ndarray,
+    e_div_by_q: np.ndarray,
+    response: np.ndarray,
+    theta: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, ...]:
     """d(q_hat, m_hat, V_hat, theta_hat)/d(q, m, V, theta), one row after the other.
 
     mean_by_overlap: derivative of a mean by an overlap, itself the mean of what `slope_integrands`
@@ -600,19 +615,19 @@ def hats_jacobian(
 
 
 def train_loss_direct_gradient(
-    alpha: AnyArray,
-    q_hat: AnyArray,
-    m_hat: AnyArray,
-    V_hat: AnyArray,
-    theta_hat: AnyArray,
-    e_g2_by_q: AnyArray,
-    e_g2_by_m: AnyArray,
-    e_g2_by_theta: AnyArray,
-    response: AnyArray,
-    V: AnyArray,
-    lam: AnyArray,
-    sigma: AnyArray,
-) -> tuple[AnyArray, AnyArray, AnyArray, AnyArray]:
+    alpha: np.ndarray,
+    q_hat: np.ndarray,
+    m_hat: np.ndarray,
+    V_hat: np.ndarray,
+    theta_hat: np.ndarray,
+    e_g2_by_q: np.ndarray,
+    e_g2_by_m: np.ndarray,
+    e_g2_by_theta: np.ndarray,
+    response: np.ndarray,
+    V: np.ndarray,
+    lam: np.ndarray,
+    sigma: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Derivatives of `train_loss_direct` by q, m, V and theta.
 
     E[loss(x*)] = E[M] - V E|g|^2/2; mean_by_overlap and response as in `hats_jacobian`.
