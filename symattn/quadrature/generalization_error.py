@@ -13,6 +13,8 @@ from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 
 _FINEST = 96
+#: Relative error that the sum's rounding leaves.
+_ROUNDING = 1e-14
 
 
 def mean_test_loss(
@@ -44,7 +46,7 @@ def mean_test_loss(
             overlaps.m == 0.0 or overlaps.theta == 0.0,
         )
         step = (abs(value - coarse_target) + abs(value - coarse_student)) / value
-        error = value * (min(step, step**1.5) + 0.01 * accuracy + 1e-15)
+        error = value * (min(step, step**1.5) + 0.01 * accuracy + _ROUNDING)
         if error <= accuracy * value:
             break
         rows = math.ceil(1.4 * rows)
@@ -61,7 +63,10 @@ def _sum(
     spread: float,
     reflection: bool,
 ) -> tuple[float, float, float]:
-    """The four-dimensional sum, and with every other node of h*, then of w, left out."""
+    """The four-dimensional sum, and with every other node of h*, then of w, left out.
+
+    Summed in three levels: one sum of millions of terms would lose four digits to rounding.
+    """
     sigma, omega, a11, a22 = parameters
     n = axis.shape[0]
     middle = n // 2
@@ -69,6 +74,8 @@ def _sum(
     first = middle if reflection else 0
     total = np.zeros(3)
     mass = np.zeros(3)
+    plane = np.zeros((2, 3))
+    line = np.zeros((2, 3))
     for i in range(first, n):
         u_star = sigma * axis[i]
         twice = 2.0 if reflection and i > middle else 1.0
@@ -79,8 +86,10 @@ def _sum(
                 continue
             t11, t22 = target(u_star, v_star, omega, a11, a22)
             outer_coarse = i % 2 == even and j % 2 == even
+            plane[:] = 0.0
             for k in range(n):
                 a = a_shift + slope * u_star + spread * axis[k]
+                line[:] = 0.0
                 for m in range(n):
                     weight = outer * weights[k] * weights[m]
                     if weight < 1e-18:
@@ -88,12 +97,15 @@ def _sum(
                     b = slope * v_star + spread * axis[m]
                     jet = student_jet(a, b)
                     loss = weight * test_loss(jet[0], jet[6], t11, t22, sigma)
-                    total[0] += loss
-                    mass[0] += weight
+                    line[0, 0] += loss
+                    line[1, 0] += weight
                     if outer_coarse:
-                        total[1] += loss
-                        mass[1] += weight
+                        line[0, 1] += loss
+                        line[1, 1] += weight
                     if k % 2 == even and m % 2 == even:
-                        total[2] += loss
-                        mass[2] += weight
+                        line[0, 2] += loss
+                        line[1, 2] += weight
+                plane += line
+            total += plane[0]
+            mass += plane[1]
     return total[0] / mass[0], total[1] / mass[1], total[2] / mass[2]

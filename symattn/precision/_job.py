@@ -1,0 +1,224 @@
+"""The sums over x and h* by ball arithmetic, cut into parts for several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat
+
+from symattn._balls import ball, from_mpf, precision, to_mpf
+from symattn.kernels.generated import arb_l2_r1_t1, numpy_l2_r1_t1
+from symattn.precision._integrands import Law, Student, names, student, target
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """h* = sigma (i step_u, j step_v), standing for so many nodes of the whole plane."""
+
+    i: int
+    j: int
+    multiplicity: int
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Sums over the nodes of x in a box and over h*.
+
+    Attributes
+    ----------
+    exact : tuple of Fraction
+        sigma, omega, A_11, A_22.
+    V, shift, slope, variance : mpmath.mpf
+        As in `Law`.
+    moments : int
+        How many of g_u, g_v are wanted.
+    steps : tuple of float
+        Of u and v in x, and of u* and v* in units of sigma; exact in binary.
+    box : tuple of int
+        First and last node in u, and in v.
+    tiles : tuple of tuples of Node
+        Nodes of h* that lie together.
+    cut_off : float
+        -ln of the weight, relative to the largest, below which nodes are left out.
+    bits : int
+        Working precision.
+    """
+
+    exact: tuple[Fraction, Fraction, Fraction, Fraction]
+    V: Any
+    shift: Any
+    slope: Any
+    variance: Any
+    moments: int
+    steps: tuple[float, float, float, float]
+    box: tuple[int, int, int, int]
+    tiles: tuple[tuple[Node, ...], ...]
+    cut_off: float
+    bits: int
+
+
+@dataclass(slots=True)
+class Sums:
+    """What a part of a job adds up to.
+
+    Attributes
+    ----------
+    totals : dict
+        By name, the sums over h* and x of the weight, det N and the integrands: norm, trace,
+        curvature, loss, g_squared, square_k (all with factors as in `Student`), g_u, and g_star =
+        g.h*; as mpmath's numbers.
+    rounding : mpmath.mpf
+        The largest radius among them.
+    log_fold : float
+        ln of the weight of det < 0.
+    nodes : int
+        Pairs of nodes of x and h* that were summed over.
+    """
+
+    totals: dict[str, Any]
+    rounding: Any
+    log_fold: float
+    nodes: int
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(
+            {name: value + other.totals[name] for name, value in self.totals.items()},
+            self.rounding + other.rounding,
+            float(np.logaddexp(self.log_fold, other.log_fold)),
+            self.nodes + other.nodes,
+        )
+
+
+def float_law(job: Job) -> Law:
+    """The job's numbers as doubles."""
+    return Law(*map(float, (*job.exact, job.V, job.shift, job.slope, job.variance)))
+
+
+def run(job: Job, report: Callable[[float], None]) -> Sums:
+    """Sum over all tiles of the job; `report` is told which share is done."""
+    with precision(job.bits):
+        part = _Part(job)
+        for count, tile in enumerate(job.tiles):
+            part.add(tile)
+            report((count + 1) / len(job.tiles))
+        return part.sums()
+
+
+class _Part:
+    """The running sums, and what depends on x alone where it has been needed so far."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        numbers = (from_mpf(x) for x in (job.V, job.shift, job.slope, job.variance))
+        self._law = Law(*map(ball, job.exact), *numbers)
+        self._students: dict[int, Student] = {}
+        first_u, last_u, first_v, last_v = job.box
+        self._columns = last_v - first_v + 1
+        u = job.steps[0] * np.arange(first_u, last_u + 1)
+        v = job.steps[1] * np.arange(first_v, last_v + 1)
+        plane_u, plane_v = (axis.ravel() for axis in np.meshgrid(u, v, indexing="ij"))
+        rough = student(numpy_l2_r1_t1, plane_u, plane_v, float_law(job), 0)
+        self._rough_exponent, self._rough_det = np.array(rough.exponent), np.array(rough.det)
+        wanted = [name for name, _ in names(job.moments)]
+        self._totals = {name: arb(0) for name in (*wanted, "square_k", "g_star")}
+        self._log_fold = -np.inf
+        self._nodes = 0
+
+    def sums(self) -> Sums:
+        job = self._job
+        u, v, u_star, v_star = map(arb, job.steps)
+        two_pi = 2 * arb.pi()
+        measure = u * v * u_star * v_star / (two_pi * two_pi * self._law.variance)
+        balls = {name: measure * total for name, total in self._totals.items()}
+        area = float(measure)
+        return Sums(
+            {name: to_mpf(total) for name, total in balls.items()},
+            max(to_mpf(total.rad()) for total in balls.values()),
+            float(self._log_fold + np.log(area)),
+            self._nodes,
+        )
+
+    def add(self, tile: tuple[Node, ...]) -> None:
+        job, law = self._job, self._law
+        _, _, step_u, step_v = job.steps
+        places = [(arb(node.i) * arb(step_u), arb(node.j) * arb(step_v)) for node in tile]
+        weights = [
+            node.multiplicity * (-(u * u + v * v) / 2).exp()
+            for node, (u, v) in zip(tile, places, strict=True)
+        ]
+        fields = [(law.sigma * u, law.sigma * v) for u, v in places]
+        targets = [target(arb_l2_r1_t1, u, v, law) for u, v in fields]
+        chosen = self._chosen(tile)
+        if not chosen:
+            return
+        self._nodes += len(tile) * len(chosen)
+        students = [self._student(place) for place in chosen]
+        second = arb_mat([at.second for at in targets])
+        exponents = arb_mat([at.exponent for at in targets]) * _across(students, "exponent")
+        densities = [value.exp() for value in exponents.entries()]
+        inner = arb_mat(len(tile), len(chosen), densities) * arb_mat([x.columns for x in students])
+        traces = (second * _across(students, "trace")).entries()
+        dets = (second * _across(students, "det")).entries()
+        squares = [
+            density * trace * trace / det
+            for density, trace, det in zip(densities, traces, dets, strict=True)
+        ]
+        width = len(chosen)
+        for row, (weight, (u_star, v_star), at) in enumerate(
+            zip(weights, fields, targets, strict=True)
+        ):
+            means = self._contracted([inner[row, k] for k in range(inner.ncols())], at)
+            # det |K|^2 = (det Tr K)^2/det - 2 det K det
+            means["square_k"] = sum(squares[row * width : (row + 1) * width], arb(0))
+            means["square_k"] -= 2 * means["curvature"]
+            means["g_star"] = arb(0)
+            if job.moments == 2:
+                means["g_star"] = means["g_u"] * u_star + means["g_v"] * v_star
+            for name, value in means.items():
+                self._totals[name] += weight * value
+
+    def _contracted(self, row: list[Any], at: Any) -> dict[str, Any]:
+        """The sums over x at one h*, by name."""
+        means = {}
+        place = 0
+        for name, length in names(self._job.moments):
+            basis = at.second if length == len(at.second) else at.fourth
+            part = row[place : place + length]
+            means[name] = sum((x * y for x, y in zip(part, basis, strict=True)), arb(0))
+            place += length
+        return means
+
+    def _chosen(self, tile: tuple[Node, ...]) -> list[int]:
+        """The nodes of x that have weight with any h* of the tile; counts that of det < 0 too."""
+        job, law = self._job, float_law(self._job)
+        z_u = job.steps[2] * np.array([node.i for node in tile])
+        z_v = job.steps[3] * np.array([node.j for node in tile])
+        at = target(numpy_l2_r1_t1, law.sigma * z_u, law.sigma * z_v, law)
+        multiplicity = np.array([node.multiplicity for node in tile])
+        outer = np.log(multiplicity) - 0.5 * (z_u**2 + z_v**2)
+        log_weight = np.array(at.exponent).T @ self._rough_exponent + outer[:, None]
+        det = np.array(at.second).T @ self._rough_det
+        folded = det < 0.0
+        if folded.any():
+            logs = log_weight[folded] + np.log(-det[folded])
+            self._log_fold = np.logaddexp(self._log_fold, np.logaddexp.reduce(logs))
+        return np.flatnonzero(log_weight.max(axis=0) > -job.cut_off).tolist()
+
+    def _student(self, place: int) -> Student:
+        found = self._students.get(place)
+        if found is None:
+            row, column = divmod(place, self._columns)
+            u = arb(self._job.box[0] + row) * arb(self._job.steps[0])
+            v = arb(self._job.box[2] + column) * arb(self._job.steps[1])
+            found = student(arb_l2_r1_t1, u, v, self._law, self._job.moments)
+            self._students[place] = found
+        return found
+
+
+def _across(students: list[Student], name: str) -> Any:
+    """A matrix with one column a node of x."""
+    return arb_mat([list(row) for row in zip(*(getattr(x, name) for x in students), strict=True)])
