@@ -242,7 +242,7 @@ def solve(
     for name in names:
         try:
             rough = start.overlaps if start is not None and start.branch == name else None
-            found.append(_fixed_point(model, alpha, name, digits, rough, report))
+            found.append(fixed_point(model, alpha, name, digits, rough, report))
         except NotFound as error:
             if branch == name:
                 raise
@@ -285,7 +285,7 @@ def _checked_alpha(alpha: object) -> float:
     return value
 
 
-def _fixed_point(
+def fixed_point(
     model: AttentionModel,
     alpha: float,
     branch: str,
@@ -293,6 +293,7 @@ def _fixed_point(
     start: Overlaps | None,
     progress: Progress,
 ) -> FixedPoint:
+    """One named branch, looked for from `start` if there is one; `solve` checks the arguments."""
     if branch == "zero":
         return _zero(model, alpha, digits, progress)
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)

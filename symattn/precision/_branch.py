@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mpmath import mpf
+from mpmath import mp, mpf
 
 from symattn._progress import Progress
-from symattn._search import NewtonPoint, newton, newton_point, overlap_scale
+from symattn._search import UNKNOWNS, NewtonPoint, newton, newton_point, overlap_scale
 from symattn._typing import AnyArray
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
@@ -72,7 +72,7 @@ class Branch:
             If python-flint is missing, the prox jumps with too much weight, or it would take too
             long; the message says what is within reach.
         """
-        _require_flint(name, alpha, digits)
+        require_flint(f"{name} branch at alpha = {alpha:.6g}", digits)
         from symattn.precision._plan import Plan
 
         coarse = Resolution.for_accuracy(_ROUGH)
@@ -95,19 +95,42 @@ class Branch:
         """The overlaps in double precision, as mpmath's numbers; what vanishes does so exactly."""
         return Overlaps(*map(mpf, np.add(self.near.step.overlaps, self.near.correction)))
 
-    def step(self, alpha: Any, overlaps: Overlaps, aim: float, progress: Progress) -> PreciseStep:
+    def step(
+        self,
+        alpha: Any,
+        overlaps: Overlaps,
+        aim: float,
+        progress: Progress,
+        *,
+        replicon: bool = False,
+    ) -> PreciseStep:
         """State evolution at `overlaps` with grids for so many digits."""
         from symattn.precision._evolve import channel_means, evolve
 
         seconds = self.plan.seconds(aim)
         doing = f"{self.name}: sums for {aim:.0f} digits, about {seconds:.0f} s of one core"
         progress(doing)
-        means = channel_means(self.plan, overlaps, aim, doing, progress)
+        means = channel_means(self.plan, overlaps, aim, progress, doing=doing, replicon=replicon)
         return evolve(self.model, alpha, overlaps, means)
 
     def correction(self, step: PreciseStep) -> AnyArray:
         """What Newton's method adds to the overlaps of `step`: shape (4,), mpmath's numbers."""
         return matrix(self.near.inverse) @ np.subtract(step.image, step.overlaps)
+
+    def displacement(self, coarse: PreciseStep, fine: PreciseStep) -> tuple[AnyArray, AnyArray]:
+        """How far the fixed point may lie from the overlaps and hats of `fine`: two of shape (4,).
+
+        coarse: the same on coarser grids, at the same overlaps.
+        """
+        # errors of different means may be of either sign, so they do not cancel here
+        rounding = fine.means.rounding / min(fine.means.g_squared, 1)
+        spread = _apart(fine.image, coarse.image) + rounding * _sizes(fine.overlaps)
+        moved = np.abs(self.correction(fine)) + matrix(np.abs(self.near.inverse)) @ spread
+        hats_moved = _apart(fine.hats, coarse.hats) + rounding * _sizes(fine.hats)
+        hats_moved += matrix(np.abs(self.near.step.hats_jacobian)) @ moved
+        for zero in set(range(4)) - {*UNKNOWNS[self.name]}:
+            moved[zero] = hats_moved[zero] = mp.zero
+        return moved, hats_moved
 
     def change(self, correction: AnyArray) -> float:
         """The largest correction relative to the overlaps' scale."""
@@ -133,11 +156,13 @@ class Branch:
     def _require_feasible(self, alpha: float, digits: int) -> None:
         nodes = self._nodes(self.finest)
         if nodes > _MOST_NODES:
-            # they grow faster than the third power of the digits
-            most = digits
-            while most and self._nodes(self.finest * most / digits) > 0.7 * _MOST_NODES:
-                excess = self._nodes(self.finest * most / digits) / (0.7 * _MOST_NODES)
-                most = min(most - 1, math.floor(most * excess ** (-1.0 / 3.0)))
+            most, too_many = 0, digits
+            while too_many - most > 1:
+                middle = (most + too_many) // 2
+                if self._nodes(self.finest * middle / digits) <= 0.7 * _MOST_NODES:
+                    most = middle
+                else:
+                    too_many = middle
             raise ComputationFailed(
                 f"{self.name} branch at alpha = {alpha:.6g}: {digits} digits need sums over "
                 f"{nodes:.0e} nodes, more than {_MOST_NODES:.0e}; "
@@ -150,14 +175,29 @@ class Branch:
         return self.plan.nodes(sampled) * (aim / sampled) ** 4
 
 
+def _apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> AnyArray:
+    return np.array([abs(x - y) for x, y in zip(one, other, strict=True)], dtype=object)
+
+
+def _sizes(values: tuple[Any, ...]) -> AnyArray:
+    return np.array([abs(x) for x in values], dtype=object)
+
+
 def matrix(values: AnyArray) -> AnyArray:
     """A matrix of doubles that mpmath's numbers can be multiplied by."""
     return values.astype(object)
 
 
-def _require_flint(name: str, alpha: float, digits: int) -> None:
+def require_flint(what: str, digits: int) -> None:
+    """Check that python-flint is installed.
+
+    Raises
+    ------
+    ComputationFailed
+        If it is not; the message says of what how to get it.
+    """
     if find_spec("flint") is None:
         raise ComputationFailed(
-            f"{name} branch at alpha = {alpha:.6g}: {digits} digits, more than double precision "
-            "has, need python-flint; pip install 'symattn[proofs]' brings it"
+            f"{what}: {digits} digits, more than double precision has, need python-flint; "
+            "pip install 'symattn[proofs]' brings it"
         )

@@ -35,7 +35,7 @@ class Means:
     envelope, loss : mpf
         E[M] and E[loss at the prox].
     response : mpf
-        E|dg/dw|_F^2.
+        E|dg/dw|_F^2, or 0 if it is not wanted.
     rounding : mpf
         Bound on what the arithmetic adds to each sum.
     fold : float
@@ -57,23 +57,30 @@ class Means:
 
 
 def channel_means(
-    plan: Plan, overlaps: Overlaps, aim: float, doing: str, progress: Progress
+    plan: Plan,
+    overlaps: Overlaps,
+    aim: float,
+    progress: Progress,
+    *,
+    doing: str,
+    replicon: bool,
 ) -> Means:
-    """The means at `overlaps` for so many digits.
+    """The means at `overlaps` for so many digits; the response only for the `replicon`.
 
     Raises
     ------
     ComputationFailed
         If a helping process does not end well.
     """
-    sums = compute(plan.job(overlaps, aim), plan.seconds(aim), doing, progress)
+    job = plan.job(overlaps, aim, replicon=replicon)
+    sums = compute(job, plan.seconds(aim), doing, progress)
     totals = sums.totals
     return Means(
         norm=totals["norm"],
         g_squared=totals["g_squared"],
         g_mean=mp.sqrt(2) * totals["g_u"] if overlaps.m else mp.zero,
         g_div=-totals["trace"],
-        g_target=totals["g_star"],
+        g_target=totals["g_star"] if overlaps.theta else mp.zero,
         envelope=totals["loss"] + overlaps.V * totals["g_squared"] / 2,
         loss=totals["loss"],
         response=totals["square_k"],

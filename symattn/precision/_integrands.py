@@ -59,16 +59,16 @@ class Student(NamedTuple):
     exponent : list
         With `Target.exponent` it makes ln N(w) + ln(2 pi s^2).
     det, trace : list
-        det and det Tr K with K = Hess (I + V Hess)^-1, of second degree.
-    columns : list
-        det times 1, Tr K and det K (of second degree), then times the loss, |g|^2 and, with
-        `moments`, the rotated components of g (of fourth).
+        det and det Tr K with K = Hess (I + V Hess)^-1; of second degree.
+    columns : dict of lists
+        By name, det times an integrand, of fourth degree: norm for 1, trace for Tr K, curvature for
+        det K, loss, g_squared for |g|^2, g_u and g_v for the rotated components of g.
     """
 
     exponent: list[Any]
     det: list[Any]
     trace: list[Any]
-    columns: list[Any]
+    columns: dict[str, list[Any]]
 
 
 class Target(NamedTuple):
@@ -79,16 +79,15 @@ class Target(NamedTuple):
     fourth: list[Any]
 
 
-def student(kernels: ModuleType, u: Any, v: Any, law: Law, moments: int) -> Student:
-    """At x = (u, v), rotated; `kernels` is the generated module for the type of the numbers.
+NAMES = ("norm", "trace", "curvature", "loss", "g_squared", "g_u", "g_v")
 
-    moments: how many of g_u, g_v are wanted.
-    """
+
+def student(kernels: ModuleType, u: Any, v: Any, law: Law) -> Student:
+    """At x = (u, v), rotated; `kernels` is the generated module for the type of the numbers."""
     jet = kernels.student_jet(u, v)
     exponent: list[Any] = []
     linear: list[list[Any]] = [[], []]
-    second: list[list[Any]] = [[], [], []]
-    fourth: list[list[Any]] = [[] for _ in range(2 + moments)]
+    columns: dict[str, list[Any]] = {name: [] for name in NAMES}
     for place, (s11, s22) in enumerate(nodes(_HIGHEST)):
         t11, t22 = (
             (1 - law.omega) * s.numerator / s.denominator + law.omega * a
@@ -98,22 +97,22 @@ def student(kernels: ModuleType, u: Any, v: Any, law: Law, moments: int) -> Stud
         a, b, det = kernels.inverse_prox(u, v, l_u, l_v, l_uu, l_uv, l_vv, law.V)
         a = a - law.shift
         if place in _AT_SECOND_DEGREE:
-            curvature = l_uu * l_vv - l_uv * l_uv
-            second[0].append(det)
-            # d det/dV = det Tr K, and half its derivative is det K times det
-            second[1].append(l_uu + l_vv + 2 * law.V * curvature)
-            second[2].append(curvature)
             exponent.append((a * a + b * b) / (-2 * law.variance))
         if place in _CORNERS:
             linear[0].append(a / law.variance)
             linear[1].append(b / law.variance)
-        for column, value in zip(fourth, (loss, l_u * l_u + l_v * l_v, -l_u, -l_v), strict=False):
-            column.append(det * value)
+        curvature = l_uu * l_vv - l_uv * l_uv
+        # d det/dV = det Tr K, and half its derivative is det K times det
+        trace = l_uu + l_vv + 2 * law.V * curvature
+        averaged = (1, loss, l_u * l_u + l_v * l_v, -l_u, -l_v)
+        norm, loss, g_squared, g_u, g_v = (det * value for value in averaged)
+        values = (norm, trace, curvature, loss, g_squared, g_u, g_v)
+        for name, value in zip(NAMES, values, strict=True):
+            columns[name].append(value)
     if law.slope != 0:
         exponent += [*linear[0], *linear[1], u * 0 + 1]
-    return Student(
-        exponent, second[0], second[1], [value for column in (*second, *fourth) for value in column]
-    )
+    second = ([columns[name][place] for place in _AT_SECOND_DEGREE] for name in ("norm", "trace"))
+    return Student(exponent, *second, columns)
 
 
 def target(kernels: ModuleType, u_star: Any, v_star: Any, law: Law) -> Target:
@@ -127,10 +126,3 @@ def target(kernels: ModuleType, u_star: Any, v_star: Any, law: Law) -> Target:
         exponent = [*second, *(a * value for value in first), *(b * value for value in first)]
         exponent.append((a * a + b * b) / (-2 * law.variance))
     return Target(exponent, second, basis(_HIGHEST, s11, s22))
-
-
-def names(moments: int) -> list[tuple[str, int]]:
-    """The columns of `Student` and how many nodes each has."""
-    few, many = len(_AT_SECOND_DEGREE), len(nodes(_HIGHEST))
-    fourth = ["loss", "g_squared", "g_u", "g_v"][: 2 + moments]
-    return [*((name, few) for name in ("norm", "trace", "curvature")), *((x, many) for x in fourth)]

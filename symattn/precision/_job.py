@@ -12,7 +12,7 @@ from flint import arb, arb_mat
 
 from symattn._balls import ball, from_mpf, precision, to_mpf
 from symattn.kernels.generated import arb_l2_r1_t1, numpy_l2_r1_t1
-from symattn.precision._integrands import Law, Student, names, student, target
+from symattn.precision._integrands import NAMES, Law, Student, student, target
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Job:
         sigma, omega, A_11, A_22.
     V, shift, slope, variance : mpmath.mpf
         As in `Law`.
-    moments : int
-        How many of g_u, g_v are wanted.
+    replicon : bool
+        Whether E|dg/dw|_F^2 is wanted, which nearly doubles the work.
     steps : tuple of float
         Of u and v in x, and of u* and v* in units of sigma; exact in binary.
     box : tuple of int
@@ -53,7 +53,7 @@ class Job:
     shift: Any
     slope: Any
     variance: Any
-    moments: int
+    replicon: bool
     steps: tuple[float, float, float, float]
     box: tuple[int, int, int, int]
     tiles: tuple[tuple[Node, ...], ...]
@@ -68,9 +68,8 @@ class Sums:
     Attributes
     ----------
     totals : dict
-        By name, the sums over h* and x of the weight, det N and the integrands: norm, trace,
-        curvature, loss, g_squared, square_k (all with factors as in `Student`), g_u, and g_star =
-        g.h*; as mpmath's numbers.
+        Means over h* and w of what `Student.columns` has, by the same names, of square_k for
+        |K|_F^2 (0 unless wanted), and of g_star for g.h*; as mpmath's numbers.
     rounding : mpmath.mpf
         The largest radius among them.
     log_fold : float
@@ -109,7 +108,11 @@ def run(job: Job, report: Callable[[float], None]) -> Sums:
 
 
 class _Part:
-    """The running sums, and what depends on x alone where it has been needed so far."""
+    """The running sums, and what depends on x alone where it has been needed so far.
+
+    Over h* is summed first, at each node of x: the weight times the density, times the basis
+    polynomials of the target, and those times u* and v* where the mean of w moves with h*.
+    """
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -121,10 +124,10 @@ class _Part:
         u = job.steps[0] * np.arange(first_u, last_u + 1)
         v = job.steps[1] * np.arange(first_v, last_v + 1)
         plane_u, plane_v = (axis.ravel() for axis in np.meshgrid(u, v, indexing="ij"))
-        rough = student(numpy_l2_r1_t1, plane_u, plane_v, float_law(job), 0)
+        rough = student(numpy_l2_r1_t1, plane_u, plane_v, float_law(job))
         self._rough_exponent, self._rough_det = np.array(rough.exponent), np.array(rough.det)
-        wanted = [name for name, _ in names(job.moments)]
-        self._totals = {name: arb(0) for name in (*wanted, "square_k", "g_star")}
+        self._inner: dict[int, list[Any]] = {}
+        self._square_k = arb(0)
         self._log_fold = -np.inf
         self._nodes = 0
 
@@ -133,64 +136,80 @@ class _Part:
         u, v, u_star, v_star = map(arb, job.steps)
         two_pi = 2 * arb.pi()
         measure = u * v * u_star * v_star / (two_pi * two_pi * self._law.variance)
-        balls = {name: measure * total for name, total in self._totals.items()}
-        area = float(measure)
+        totals = {name: arb(0) for name in (*NAMES, "g_star")}
+        for place, inner in self._inner.items():
+            columns = self._students[place].columns
+            for name in NAMES:
+                totals[name] += _dot(inner, columns[name])
+            count = len(columns["norm"])
+            totals["g_star"] += _dot(inner[count:], columns["g_u"])
+            totals["g_star"] += _dot(inner[2 * count :], columns["g_v"])
+        # det |K|^2 = (det Tr K)^2/det - 2 det K det
+        totals["square_k"] = self._square_k
+        if job.replicon:
+            totals["square_k"] -= 2 * totals["curvature"]
+        balls = {name: measure * total for name, total in totals.items()}
         return Sums(
             {name: to_mpf(total) for name, total in balls.items()},
             max(to_mpf(total.rad()) for total in balls.values()),
-            float(self._log_fold + np.log(area)),
+            float(self._log_fold + np.log(float(measure))),
             self._nodes,
         )
 
     def add(self, tile: tuple[Node, ...]) -> None:
         job, law = self._job, self._law
-        _, _, step_u, step_v = job.steps
-        places = [(arb(node.i) * arb(step_u), arb(node.j) * arb(step_v)) for node in tile]
+        chosen = self._chosen(tile)
+        if not chosen:
+            return
+        self._nodes += len(tile) * len(chosen)
+        places = [
+            (arb(node.i) * arb(job.steps[2]), arb(node.j) * arb(job.steps[3])) for node in tile
+        ]
         weights = [
             node.multiplicity * (-(u * u + v * v) / 2).exp()
             for node, (u, v) in zip(tile, places, strict=True)
         ]
         fields = [(law.sigma * u, law.sigma * v) for u, v in places]
         targets = [target(arb_l2_r1_t1, u, v, law) for u, v in fields]
-        chosen = self._chosen(tile)
-        if not chosen:
-            return
-        self._nodes += len(tile) * len(chosen)
         students = [self._student(place) for place in chosen]
-        second = arb_mat([at.second for at in targets])
         exponents = arb_mat([at.exponent for at in targets]) * _across(students, "exponent")
         densities = [value.exp() for value in exponents.entries()]
-        inner = arb_mat(len(tile), len(chosen), densities) * arb_mat([x.columns for x in students])
+        polynomials = [
+            [weight * value for value in at.fourth]
+            for weight, at in zip(weights, targets, strict=True)
+        ]
+        if law.slope != 0:
+            for row, (u_star, v_star) in zip(polynomials, fields, strict=True):
+                plain = list(row)
+                row += [u_star * value for value in plain]
+                row += [v_star * value for value in plain]
+        width = len(chosen)
+        found = arb_mat([list(row) for row in zip(*polynomials, strict=True)]) * arb_mat(
+            len(tile), width, densities
+        )
+        values = found.entries()
+        for column, place in enumerate(chosen):
+            new = values[column::width]
+            old = self._inner.get(place)
+            self._inner[place] = (
+                [x + y for x, y in zip(old, new, strict=True)] if old is not None else new
+            )
+        if job.replicon:
+            self._add_square_k(weights, targets, students, densities)
+
+    def _add_square_k(
+        self, weights: list[Any], targets: list[Any], students: list[Student], densities: list[Any]
+    ) -> None:
+        second = arb_mat([at.second for at in targets])
         traces = (second * _across(students, "trace")).entries()
         dets = (second * _across(students, "det")).entries()
         squares = [
             density * trace * trace / det
             for density, trace, det in zip(densities, traces, dets, strict=True)
         ]
-        width = len(chosen)
-        for row, (weight, (u_star, v_star), at) in enumerate(
-            zip(weights, fields, targets, strict=True)
-        ):
-            means = self._contracted([inner[row, k] for k in range(inner.ncols())], at)
-            # det |K|^2 = (det Tr K)^2/det - 2 det K det
-            means["square_k"] = sum(squares[row * width : (row + 1) * width], arb(0))
-            means["square_k"] -= 2 * means["curvature"]
-            means["g_star"] = arb(0)
-            if job.moments == 2:
-                means["g_star"] = means["g_u"] * u_star + means["g_v"] * v_star
-            for name, value in means.items():
-                self._totals[name] += weight * value
-
-    def _contracted(self, row: list[Any], at: Any) -> dict[str, Any]:
-        """The sums over x at one h*, by name."""
-        means = {}
-        place = 0
-        for name, length in names(self._job.moments):
-            basis = at.second if length == len(at.second) else at.fourth
-            part = row[place : place + length]
-            means[name] = sum((x * y for x, y in zip(part, basis, strict=True)), arb(0))
-            place += length
-        return means
+        width = len(students)
+        for row, weight in enumerate(weights):
+            self._square_k += weight * sum(squares[row * width : (row + 1) * width], arb(0))
 
     def _chosen(self, tile: tuple[Node, ...]) -> list[int]:
         """The nodes of x that have weight with any h* of the tile; counts that of det < 0 too."""
@@ -214,9 +233,14 @@ class _Part:
             row, column = divmod(place, self._columns)
             u = arb(self._job.box[0] + row) * arb(self._job.steps[0])
             v = arb(self._job.box[2] + column) * arb(self._job.steps[1])
-            found = student(arb_l2_r1_t1, u, v, self._law, self._job.moments)
+            found = student(arb_l2_r1_t1, u, v, self._law)
             self._students[place] = found
         return found
+
+
+def _dot(left: list[Any], right: list[Any]) -> Any:
+    """Of as many as both have."""
+    return sum((x * y for x, y in zip(left, right, strict=False)), arb(0))
 
 
 def _across(students: list[Student], name: str) -> Any:

@@ -90,7 +90,7 @@ class Plan:
             self.steps(aim)[:2]
         )
 
-    def job(self, overlaps: Overlaps, aim: float) -> Job:
+    def job(self, overlaps: Overlaps, aim: float, *, replicon: bool) -> Job:
         """The sums at `overlaps` (mpmath's numbers) for so many digits."""
         steps = self.steps(aim)
         cut_off = _cut_off(aim)
@@ -102,7 +102,7 @@ class Plan:
             shift=law.shift,
             slope=law.slope,
             variance=law.variance,
-            moments=2 if overlaps.theta else 1 if overlaps.m else 0,
+            replicon=replicon,
             steps=steps,
             box=(
                 math.floor(least_u / steps[0]),

@@ -8,9 +8,11 @@ the nodes of the principal lattice of the triangle that holds S* = softmax(h* h*
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 
+@cache
 def nodes(degree: int) -> list[tuple[Fraction, Fraction]]:
     """(s11, s22) at the nodes, (degree + 1) (degree + 2)/2 of them."""
     return [(1 - Fraction(j, degree), 1 - Fraction(i, degree)) for i, j in _barycentric(degree)]

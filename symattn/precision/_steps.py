@@ -113,7 +113,7 @@ def folded_weight(law: Law, at: Window, decay: float) -> float:
     x, z = _students(at, 4 * _SAMPLES[0]), _targets(decay, _SPACINGS[1])
     logs = _log_weights(law, x, z)
     det = np.array(target(kernels, law.sigma * z[0], law.sigma * z[1], law).second).T
-    det = det @ np.array(student(kernels, *x, law, 0).det)
+    det = det @ np.array(student(kernels, *x, law).det)
     folded = logs[det < 0.0]
     if not len(folded):
         return -math.inf
@@ -192,7 +192,7 @@ def _log_weights(law: Law, x: tuple[Any, Any], z: tuple[Any, Any]) -> FloatArray
     """ln of the modulus of det N and of the weight of h*, without constants: (h*, x)."""
     z_u, z_v = z
     with np.errstate(all="ignore"):
-        at_x = student(kernels, *x, law, 0)
+        at_x = student(kernels, *x, law)
         at_h = target(kernels, law.sigma * z_u, law.sigma * z_v, law)
         exponent = (np.array(at_h.exponent).T @ np.array(at_x.exponent)).real
         det = np.array(at_h.second).T @ np.array(at_x.det)

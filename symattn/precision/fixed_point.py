@@ -15,8 +15,7 @@ from mpmath import mp
 
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress
-from symattn._search import UNKNOWNS, SearchEnded, require_on_branch
-from symattn._typing import AnyArray
+from symattn._search import SearchEnded, require_on_branch
 from symattn.errors import ComputationFailed
 from symattn.fixed_points import (
     FixedPoint,
@@ -27,7 +26,7 @@ from symattn.fixed_points import (
 )
 from symattn.model import AttentionModel, shortest_decimal
 from symattn.overlaps import Hats, Overlaps
-from symattn.precision._branch import GAIN, KNOWN, Branch, matrix
+from symattn.precision._branch import GAIN, KNOWN, Branch
 from symattn.weak_learning._estimate import number
 
 if TYPE_CHECKING:
@@ -67,8 +66,10 @@ def precise_fixed_point(
             with mp.workdps(math.ceil(finest) + 15):
                 exact_alpha = number(shortest_decimal(alpha))
                 overlaps = _settled(at, exact_alpha, goal, progress)
-                coarse = at.step(exact_alpha, overlaps, goal, progress)
-                fine = at.step(exact_alpha, overlaps, finest, progress)
+                coarse, fine = (
+                    at.step(exact_alpha, overlaps, aim, progress, replicon=True)
+                    for aim in (goal, finest)
+                )
                 found = _certified(at, alpha, coarse, fine)
             at.require_no_jumps(alpha, digits, fine.means.fold)
             reached = digits_reached(found.numbers, found.errors)
@@ -101,14 +102,8 @@ def _certified(at: Branch, alpha: float, coarse: PreciseStep, fine: PreciseStep)
 
     model, near = at.model, at.near.step
     correction = at.correction(fine)
-    # errors of different means may be of either sign, so they do not cancel here
+    moved, hats_moved = at.displacement(coarse, fine)
     rounding = fine.means.rounding / min(fine.means.g_squared, 1)
-    spread = _apart(fine.image, coarse.image) + rounding * _sizes(fine.overlaps)
-    moved = np.abs(correction) + matrix(np.abs(at.near.inverse)) @ spread
-    hats_moved = _apart(fine.hats, coarse.hats) + rounding * _sizes(fine.hats)
-    hats_moved += matrix(np.abs(near.hats_jacobian)) @ moved
-    for zero in set(range(4)) - {*UNKNOWNS[at.name]}:
-        moved[zero] = hats_moved[zero] = mp.zero
     moved_by = np.array(moved, dtype=float)
 
     # the extremal form errs by its own quadrature and by products of errors
@@ -166,14 +161,6 @@ def _certified(at: Branch, alpha: float, coarse: PreciseStep, fine: PreciseStep)
         ),
         eigenvalues=tuple(complex(z) for z in np.linalg.eigvals(near.jacobian)),
     )
-
-
-def _apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> AnyArray:
-    return np.array([abs(x - y) for x, y in zip(one, other, strict=True)], dtype=object)
-
-
-def _sizes(values: tuple[Any, ...]) -> AnyArray:
-    return np.array([abs(x) for x in values], dtype=object)
 
 
 def _upwards(value: Any) -> float:

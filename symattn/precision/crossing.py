@@ -1,0 +1,275 @@
+"""Crossings of branches beyond double precision, where the prox does not jump.
+
+alpha and the overlaps of the branches are found together by Newton's method: at fixed overlaps the
+means over the channel do not depend on alpha, so one evaluation of each branch gives a step in all
+of them. For alpha_c the slope is exact, d eps_t/d alpha = E[M]; for alpha_l it is that of the test
+error along the fixed points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from mpmath import mp, mpf
+
+from symattn._frozen import FrozenMapping
+from symattn._progress import Progress, silent
+from symattn._search import NewtonPoint, SearchEnded, newton, newton_point, require_on_branch
+from symattn._typing import AnyArray
+from symattn.errors import ComputationFailed
+from symattn.fixed_points import fixed_point
+from symattn.kernels.generated.mpmath_l2_r1_t1 import ridge_jacobian
+from symattn.model import AttentionModel
+from symattn.overlaps import Hats, Overlaps
+from symattn.precision._branch import GAIN, Branch, matrix, require_flint
+from symattn.quadrature import _columns as columns
+from symattn.quadrature.expectations import Resolution
+from symattn.thresholds import Threshold
+from symattn.weak_learning._estimate import number
+
+#: Digits of a double.
+_DOUBLE = 15
+#: Accuracies of the double-precision means, and of alpha by them.
+_ROUGH, _JACOBIAN, _SETTLED = 1e-11, 1e-12, 1e-9
+_MOST_STEPS = 10
+#: Digits beyond those asked for that the coarser grids aim at, by how much the finer aim higher,
+#: and what cancels where test errors are subtracted.
+_MARGIN, _FINER, _CANCELLED = 3.0, 1.15, 4.0
+_ATTEMPTS = 3
+#: Of the fixed points at the crossing.
+_DIGITS_AT = 10
+
+
+class Start(NamedTuple):
+    """Where a crossing is, roughly: alpha, and the overlaps of each branch there by its name."""
+
+    alpha: float
+    overlaps: Mapping[str, Overlaps]
+
+
+def precise_crossing(
+    model: AttentionModel,
+    name: str,
+    digits: int,
+    start: Start,
+    progress: Progress | None = None,
+) -> Threshold:
+    """`alpha_c` or `alpha_l` near `start` to so many significant digits.
+
+    Up to 15 digits alpha is a float, beyond one of mpmath's numbers. Parameters of the model stand
+    for the shortest decimals that read back as them. The fixed points at the crossing are in double
+    precision.
+
+    Raises
+    ------
+    ComputationFailed
+        If the branches do not lead to a crossing, the prox jumps with more weight than the last
+        digit, or the digits are out of reach.
+    """
+    report = progress or silent
+    require_flint(name, digits)
+    goal = digits + _MARGIN
+    try:
+        near = _near(model, name, start, report)
+        for _ in range(_ATTEMPTS):
+            finest = _FINER * goal + 1.0
+            branches = {
+                branch: Branch.of(model, near.alpha, branch, overlaps, digits, finest, report)
+                for branch, overlaps in near.overlaps.items()
+            }
+            with mp.workdps(math.ceil(finest) + 15):
+                alpha, error = _crossed(name, near.alpha, branches, goal, digits, report)
+            reached = math.floor(-mp.log10(2 * error / alpha))
+            if reached >= digits:
+                break
+            goal += digits - reached + 1
+        else:
+            raise ComputationFailed(
+                f"{name}: {reached} digits reached, {digits} asked; try {max(reached, 1)} digits"
+            )
+    except SearchEnded as ended:
+        raise ComputationFailed(f"{name}: lost near alpha = {start.alpha:.6g} ({ended})") from ended
+    at = {
+        branch: fixed_point(model, near.alpha, branch, _DIGITS_AT, overlaps, report)
+        for branch, overlaps in near.overlaps.items()
+    }
+    if digits <= _DOUBLE:
+        error = math.nextafter(float(error + abs(alpha - float(alpha))), math.inf)
+        alpha = float(alpha)
+    return Threshold(
+        name=name,
+        model=model,
+        alpha=alpha,
+        error=error,
+        digits=min(reached, _DOUBLE) if digits <= _DOUBLE else reached,
+        method="Newton's method in alpha and the overlaps, where the prox does not jump",
+        at=FrozenMapping(at),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A branch at some overlaps and alpha.
+
+    correction: what Newton's method adds to the overlaps at fixed alpha. tangent: derivative of
+    the fixed point by alpha. Both of shape (4,).
+    """
+
+    overlaps: Overlaps
+    train_loss: Any
+    envelope: Any
+    correction: AnyArray
+    tangent: AnyArray
+
+    def moved(self, change: Any) -> Overlaps:
+        """Where the fixed point is when alpha changes."""
+        return Overlaps(*(np.add(self.overlaps, self.correction) + change * self.tangent))
+
+
+def _near(model: AttentionModel, name: str, start: Start, progress: Progress) -> Start:
+    """The crossing in double precision."""
+    alpha = start.alpha
+    overlaps: dict[str, Overlaps] = {}
+    for branch, rough in start.overlaps.items():
+        resolution = Resolution.for_accuracy(_ROUGH)
+        found = newton(model, alpha, rough, branch, resolution, 1e-8, progress)
+        require_on_branch(found, branch)
+        overlaps[branch] = found.step.overlaps
+    for _ in range(_MOST_STEPS):
+        points = {
+            branch: _in_doubles(
+                model,
+                alpha,
+                newton_point(model, alpha, at, branch, Resolution.for_accuracy(_JACOBIAN)),
+            )
+            for branch, at in overlaps.items()
+        }
+        change = float(_change(model, name, points, 13.0))
+        progress(f"{name} = {alpha:.12g}, change {change:.1e}")
+        if not 0.0 < alpha + change < math.inf:
+            break
+        alpha += change
+        overlaps = {
+            branch: Overlaps(*map(float, point.moved(change))) for branch, point in points.items()
+        }
+        if abs(change) <= _SETTLED * alpha:
+            return Start(alpha, overlaps)
+    raise SearchEnded("Newton's method in alpha does not converge")
+
+
+def _in_doubles(model: AttentionModel, alpha: float, at: NewtonPoint) -> _Point:
+    step = at.step
+    return _Point(
+        step.overlaps,
+        step.train_loss,
+        float(step.expectations.means[columns.ENVELOPE]),
+        at.correction,
+        np.array(_tangent(model, alpha, step.hats, at.inverse), dtype=float),
+    )
+
+
+def _tangent(model: AttentionModel, alpha: Any, hats: Hats, inverse: AnyArray) -> AnyArray:
+    """Derivative of the fixed point by alpha: (1 - J)^-1 d ridge/d hats (hats/alpha).
+
+    At fixed overlaps the hats are proportional to alpha.
+    """
+    lam, sigma = number(model.exact("lam")), number(model.exact("sigma"))
+    rows = np.array(ridge_jacobian(*hats, lam, sigma), dtype=object).reshape(4, 4)
+    return matrix(inverse) @ (rows @ np.array([x / alpha for x in hats], dtype=object))
+
+
+def _change(model: AttentionModel, name: str, points: Mapping[str, _Point], aim: float) -> Any:
+    """Newton's step in alpha."""
+    difference, slope = _difference(model, name, points, aim)
+    return -difference / slope
+
+
+def _difference(
+    model: AttentionModel, name: str, points: Mapping[str, _Point], aim: float
+) -> tuple[Any, Any]:
+    """What vanishes at the crossing, at the fixed points for the alpha at hand, and its slope."""
+    from symattn.precision.test_error import linear_test_error, mean_test_loss
+
+    semantic = points["semantic"]
+    if name == "alpha_c":
+        # stationary in the overlaps
+        other = points["positional"]
+        return semantic.train_loss - other.train_loss, semantic.envelope - other.envelope
+    aim += _CANCELLED
+    here = Overlaps(*map(mpf, semantic.moved(0)))
+    value = mean_test_loss(model, here, aim) - linear_test_error(model, math.ceil(aim))[0]
+    return value, mp.fdot(zip(_gradient(model, here), semantic.tangent, strict=True))
+
+
+def _gradient(model: AttentionModel, overlaps: Overlaps) -> list[Any]:
+    """Derivatives of the test error by the overlaps that do not vanish, to about twelve digits."""
+    from symattn.precision.test_error import mean_test_loss
+
+    slopes = [mp.zero] * 4
+    for k in (0, 1, 3):
+        if overlaps[k]:
+            change = mpf(overlaps[k]) * mpf(10) ** -7
+            ends = []
+            for sign in (1, -1):
+                ahead = list(map(mpf, overlaps))
+                ahead[k] += sign * change
+                ends.append(mean_test_loss(model, Overlaps(*ahead), 24.0))
+            slopes[k] = (ends[0] - ends[1]) / (2 * change)
+    return slopes
+
+
+def _crossed(
+    name: str,
+    near: float,
+    branches: Mapping[str, Branch],
+    goal: float,
+    digits: int,
+    progress: Progress,
+) -> tuple[Any, Any]:
+    """alpha and its absolute error."""
+    model = branches["semantic"].model
+    alpha = mpf(near)
+    overlaps = {branch: at.start for branch, at in branches.items()}
+
+    def evaluated(aim: float) -> tuple[dict[str, Any], dict[str, _Point]]:
+        steps = {b: at.step(alpha, overlaps[b], aim, progress) for b, at in branches.items()}
+        points = {
+            b: _Point(
+                step.overlaps,
+                step.train_loss,
+                step.means.envelope,
+                branches[b].correction(step),
+                _tangent(model, alpha, step.hats, branches[b].near.inverse),
+            )
+            for b, step in steps.items()
+        }
+        return steps, points
+
+    known = -math.log10(_SETTLED)
+    while known < goal:
+        # the error is squared, but for what the Jacobian of double precision leaves
+        known = min(goal, 2.0 * known, known + GAIN)
+        _, points = evaluated(known)
+        change = _change(model, name, points, known)
+        progress(f"{name}: change {mp.nstr(change, 2)}")
+        alpha += change
+        overlaps = {branch: point.moved(change) for branch, point in points.items()}
+    coarse_steps, coarse = evaluated(goal)
+    finest = branches["semantic"].finest
+    fine_steps, fine = evaluated(finest)
+    difference, slope = _difference(model, name, fine, finest)
+    other, _ = _difference(model, name, coarse, goal)
+    uncertain = abs(difference - other)
+    for branch, at in branches.items():
+        at.require_no_jumps(float(alpha), digits, fine_steps[branch].means.fold)
+        moved, hats_moved = at.displacement(coarse_steps[branch], fine_steps[branch])
+        if name == "alpha_c":
+            uncertain += mp.fdot(zip(moved, hats_moved[[2, 1, 0, 3]], strict=True))
+        else:
+            gradient = _gradient(model, overlaps[branch])
+            uncertain += mp.fdot(zip(map(abs, gradient), moved, strict=True))
+    return alpha, mpf(1.01) * (abs(difference) + uncertain) / abs(slope)
