@@ -82,8 +82,8 @@ class Branch:
         )
         plan = Plan.of(model, near.step.overlaps, min(finest, _SAMPLED))
         branch = cls(model, name, near, plan, finest)
-        branch.require_no_jumps(alpha, digits, math.exp(plan.log_fold))
         branch._require_feasible(alpha, digits)
+        branch.require_no_jumps(alpha, digits, math.exp(plan.log_fold))
         return (
             branch
             if finest <= _SAMPLED

@@ -111,8 +111,10 @@ def student(kernels: ModuleType, u: Any, v: Any, law: Law) -> Student:
             columns[name].append(value)
     if law.slope != 0:
         exponent += [*linear[0], *linear[1], u * 0 + 1]
-    second = ([columns[name][place] for place in _AT_SECOND_DEGREE] for name in ("norm", "trace"))
-    return Student(exponent, *second, columns)
+    det, det_trace = (
+        [columns[name][place] for place in _AT_SECOND_DEGREE] for name in ("norm", "trace")
+    )
+    return Student(exponent, det, det_trace, columns)
 
 
 def target(kernels: ModuleType, u_star: Any, v_star: Any, law: Law) -> Target:
