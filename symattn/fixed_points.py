@@ -59,14 +59,16 @@ class FixedPoint:
 
     All errors are absolute. They compare the means over the channel at the point returned on two
     sets of grids, the finer one aimed at a hundredth (at the end of double precision a tenth) of
-    the other's error, carried through the inverse Jacobian, plus the residual that is left.
+    the other's error, carried through the inverse Jacobian, plus the residual that is left. Up to
+    15 digits all numbers are floats, beyond they are mpmath's.
 
     Attributes
     ----------
     branch : str
         semantic (m = 0), positional (theta = 0), uninformed (both 0, q > 0) or zero (Q = 0).
     alpha : float
-        Sample complexity n/d.
+        Sample complexity n/d; beyond 15 digits it stands for the shortest decimal that reads back
+        as it.
     overlaps : Overlaps
         q, m, V, theta.
     hats : Hats
@@ -214,7 +216,10 @@ def solve(
     branch : str
         One of `BRANCHES`, "all", or "best" (the one of lowest training loss).
     digits : int
-        Significant digits of every overlap and loss: error <= 0.5 x 10^-digits |value|.
+        Significant digits of every overlap and loss, 1 to 1000: error <= 0.5 x 10^-digits |value|.
+        More than a double has take python-flint (the extra `proofs`) and a prox that does not jump;
+        alpha and the model's parameters then stand for the shortest decimals that read back as
+        them. What would take more than about an hour on two cores is refused.
     progress : callable, optional
         Called with one line of text now and then.
     start : FixedPoint, optional
@@ -241,7 +246,9 @@ def solve(
     failures: list[ComputationFailed] = []
     for name in names:
         try:
-            rough = start.overlaps if start is not None and start.branch == name else None
+            rough = None
+            if start is not None and start.branch == name:
+                rough = Overlaps(*map(float, start.overlaps))
             found.append(fixed_point(model, alpha, name, digits, rough, report))
         except NotFound as error:
             if branch == name:

@@ -145,12 +145,12 @@ class Branch:
         ComputationFailed
         """
         if fold > 10.0 ** -(digits + 2):
+            # double precision resolves the jumps, to so many digits
             within = math.floor(-math.log10(fold)) - 2
-            # below that, double precision does it
-            hint = f"try {within} digits" if within > 0 else "try fewer digits"
             raise ComputationFailed(
                 f"{self.name} branch at alpha = {alpha:.6g}: the prox jumps, with a weight of "
-                f"{fold:.1e}, which leaves about {max(within, 0)} digits, {digits} asked; {hint}"
+                f"{fold:.1e}, which leaves about {max(within, 10)} digits, {digits} asked; "
+                f"try {max(within, 8)} digits"
             )
 
     def _require_feasible(self, alpha: float, digits: int) -> None:

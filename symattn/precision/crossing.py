@@ -25,6 +25,7 @@ from symattn.fixed_points import fixed_point
 from symattn.kernels.generated.mpmath_l2_r1_t1 import ridge_jacobian
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
+from symattn.precision._aims import ATTEMPTS, CANCELLED, finer, first_aim, next_aim
 from symattn.precision._branch import GAIN, Branch, matrix, require_flint
 from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Resolution
@@ -36,10 +37,6 @@ _DOUBLE = 15
 #: Accuracies of the double-precision means, and of alpha by them.
 _ROUGH, _JACOBIAN, _SETTLED = 1e-11, 1e-12, 1e-9
 _MOST_STEPS = 10
-#: Digits beyond those asked for that the coarser grids aim at, by how much the finer aim higher,
-#: and what cancels where test errors are subtracted.
-_MARGIN, _FINER, _CANCELLED = 3.0, 1.15, 4.0
-_ATTEMPTS = 3
 #: Of the fixed points at the crossing.
 _DIGITS_AT = 10
 
@@ -72,11 +69,11 @@ def precise_crossing(
     """
     report = progress or silent
     require_flint(name, digits)
-    goal = digits + _MARGIN
+    goal = first_aim(digits)
     try:
         near = _near(model, name, start, report)
-        for _ in range(_ATTEMPTS):
-            finest = _FINER * goal + 1.0
+        for _ in range(ATTEMPTS):
+            finest = finer(goal)
             branches = {
                 branch: Branch.of(model, near.alpha, branch, overlaps, digits, finest, report)
                 for branch, overlaps in near.overlaps.items()
@@ -86,7 +83,7 @@ def precise_crossing(
             reached = math.floor(-mp.log10(2 * error / alpha))
             if reached >= digits:
                 break
-            goal += digits - reached + 1
+            goal = next_aim(goal, digits, reached)
         else:
             raise ComputationFailed(
                 f"{name}: {reached} digits reached, {digits} asked; try {max(reached, 1)} digits"
@@ -199,7 +196,7 @@ def _difference(
         # stationary in the overlaps
         other = points["positional"]
         return semantic.train_loss - other.train_loss, semantic.envelope - other.envelope
-    aim += _CANCELLED
+    aim += CANCELLED
     here = Overlaps(*map(mpf, semantic.moved(0)))
     value = mean_test_loss(model, here, aim) - linear_test_error(model, math.ceil(aim))[0]
     return value, mp.fdot(zip(_gradient(model, here), semantic.tangent, strict=True))

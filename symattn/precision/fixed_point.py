@@ -26,17 +26,12 @@ from symattn.fixed_points import (
 )
 from symattn.model import AttentionModel, shortest_decimal
 from symattn.overlaps import Hats, Overlaps
+from symattn.precision._aims import ATTEMPTS, CANCELLED, finer, first_aim, next_aim
 from symattn.precision._branch import GAIN, KNOWN, Branch
 from symattn.weak_learning._estimate import number
 
 if TYPE_CHECKING:
     from symattn.precision._evolve import PreciseStep
-
-#: Digits beyond those asked for that the coarser grids aim at; by how much the finer aim higher.
-_MARGIN, _FINER = 2.0, 1.15
-_ATTEMPTS = 3
-#: Of the test error, small against the moments that it is a difference of.
-_CANCELLED = 4.0
 
 
 def precise_fixed_point(
@@ -57,10 +52,10 @@ def precise_fixed_point(
         If the prox jumps with more weight than the last digit, or the digits are out of reach.
     """
     where = f"{branch} branch at alpha = {alpha:.6g}"
-    goal = digits + _MARGIN
+    goal = first_aim(digits)
     try:
-        for _ in range(_ATTEMPTS):
-            finest = _FINER * goal + 1.0
+        for _ in range(ATTEMPTS):
+            finest = finer(goal)
             at = Branch.of(model, alpha, branch, rough, digits, finest, progress)
             require_on_branch(at.near, branch)
             with mp.workdps(math.ceil(finest) + 15):
@@ -70,12 +65,12 @@ def precise_fixed_point(
                     at.step(exact_alpha, overlaps, aim, progress, replicon=True)
                     for aim in (goal, finest)
                 )
-                found = _certified(at, alpha, coarse, fine)
+                found = _certified(at, alpha, goal, coarse, fine)
             at.require_no_jumps(alpha, digits, fine.means.fold)
             reached = digits_reached(found.numbers, found.errors)
             if reached >= digits:
                 return found
-            goal += digits - reached + 1
+            goal = next_aim(goal, digits, reached)
     except SearchEnded as error:
         raise ComputationFailed(f"{where}: not refined to {digits} digits ({error})") from error
     raise ComputationFailed(
@@ -96,7 +91,9 @@ def _settled(at: Branch, alpha: Any, goal: float, progress: Progress) -> Overlap
     return overlaps
 
 
-def _certified(at: Branch, alpha: float, coarse: PreciseStep, fine: PreciseStep) -> FixedPoint:
+def _certified(
+    at: Branch, alpha: float, goal: float, coarse: PreciseStep, fine: PreciseStep
+) -> FixedPoint:
     """The fixed point at `fine.overlaps`; its errors by the difference to `coarse`."""
     from symattn.precision.test_error import mean_test_loss
 
@@ -115,7 +112,7 @@ def _certified(at: Branch, alpha: float, coarse: PreciseStep, fine: PreciseStep)
         1 - number(shortest_decimal(alpha)) * fine.overlaps.V**2 * step.means.response
         for step in (fine, coarse)
     )
-    aims = at.finest / _FINER + _CANCELLED, at.finest + _CANCELLED
+    aims = goal + CANCELLED, at.finest + CANCELLED
     rough_test_error, test_error = (mean_test_loss(model, fine.overlaps, aim) for aim in aims)
     # what lies beyond the nodes has less weight than the last of them
     hidden = fine.means.fold + 10.0**-at.finest

@@ -16,6 +16,7 @@ from symattn.errors import ComputationFailed
 from symattn.fixed_points import FixedPoint, digits_reached, zero_fixed_point
 from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, target, test_loss
 from symattn.model import AttentionModel, shortest_decimal
+from symattn.precision._aims import ATTEMPTS, finer, first_aim, next_aim
 from symattn.weak_learning._estimate import number
 from symattn.weak_learning._grid import Grid, grid_for
 from symattn.zero_point import ZeroPoint
@@ -24,11 +25,9 @@ from symattn.zero_point import ZeroPoint
 _MOST_NODES = 4e6
 #: Digits of V in double precision.
 _KNOWN = 13.0
-#: Digits beyond those asked for that the coarser grid aims at, and by how much the finer aims
-#: higher; 1/det exceeds its mean by some digits.
-_MARGIN, _FINER, _EXCESS = 2.0, 1.15, 3.0
+#: Digits by which 1/det can exceed its mean.
+_EXCESS = 3.0
 _GUARD = 12
-_ATTEMPTS = 4
 
 
 def precise_zero_point(
@@ -44,9 +43,9 @@ def precise_zero_point(
         If the digits are out of reach.
     """
     where = f"zero branch at alpha = {alpha:.6g}"
-    goal = digits + _MARGIN
-    for _ in range(_ATTEMPTS):
-        finest = _FINER * goal + 1.0
+    goal = first_aim(digits)
+    for _ in range(ATTEMPTS):
+        finest = finer(goal)
         nodes = _grid(model, finest).nodes
         if nodes > _MOST_NODES:
             most = math.floor(digits * (0.7 * _MOST_NODES / nodes) ** 0.25)
@@ -59,7 +58,7 @@ def precise_zero_point(
         reached = digits_reached(found.numbers, found.errors)
         if reached >= digits:
             return found
-        goal += digits - reached + 1
+        goal = next_aim(goal, digits, reached)
     raise ComputationFailed(f"{where}: {reached} digits reached, {digits} asked; try fewer digits")
 
 

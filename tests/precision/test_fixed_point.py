@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -168,7 +169,9 @@ def test_digits_out_of_reach_are_refused_with_those_within(branch):
 def test_where_the_prox_jumps_a_little_the_digits_that_it_leaves_are_said():
     model = AttentionModel(lam=0.037)
     point = solve(model, 1.5, branch="positional", digits=4)["positional"]
-    with pytest.raises(ComputationFailed, match=r"leaves about 5 digits, 20 asked") as caught:
+    with pytest.raises(
+        ComputationFailed, match=r"leaves about 10 digits, 20 asked; try 8"
+    ) as caught:
         precise_fixed_point(model, 1.5, "positional", 20, point.overlaps, silent)
     weight = float(re.search(r"a weight of ([-0-9.e]+),", str(caught.value))[1])
     assert 0.2 < weight / point.certificate["fold"] < 5.0
@@ -186,6 +189,14 @@ def test_the_command_line_prints_more_digits_than_a_double_has(capsys):
     [found] = json.loads(capsys.readouterr().out)["fixed_points"]
     assert len(found["V"]) > 25
     assert found["errors"]["V"] <= 0.5e-25 * float(found["V"])
+
+
+def test_a_precise_point_can_be_a_start_and_be_pickled(point):
+    again = pickle.loads(pickle.dumps(point))
+    assert again == point
+    assert hash(again) == hash(point)
+    near = solve(SMOOTH, 1.51, branch="positional", digits=4, start=point)["positional"]
+    assert float(near.overlaps.q) == pytest.approx(float(point.overlaps.q), rel=0.05)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
