@@ -39,13 +39,16 @@ class Growth:
 
     def step(self, decay: float) -> float:
         """The longest step that leaves an error of exp(-decay)."""
-        usable = self.shifts[None, :] < 0.95 * self.poles[:, None]
+        below_poles = self.shifts[None, :] < 0.95 * self.poles[:, None]
 
         def error(step: float) -> float:
             logs = self.logs - 2.0 * math.pi * self.shifts / step
-            falling = np.diff(logs, axis=1) <= 0.0
-            usable[:, 1:] &= np.logical_and.accumulate(falling, axis=1)
-            return float(np.logaddexp.reduce(np.where(usable, logs, np.inf).min(axis=1)))
+            falls = np.logical_and.accumulate(np.diff(logs, axis=1) <= 0.0, axis=1)
+            usable = below_poles.copy()
+            usable[:, 1:] &= falls
+            # without a shift there is nothing to gain
+            least = np.where(usable, logs, np.inf).min(axis=1)
+            return float(np.logaddexp.reduce(np.minimum(least, logs[:, 0])))
 
         low, high = 1e-3 * float(self.shifts[0]), 100.0 * float(self.shifts[-1])
         for _ in range(60):

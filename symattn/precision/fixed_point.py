@@ -58,6 +58,8 @@ def precise_fixed_point(
             finest = finer(goal)
             at = Branch.of(model, alpha, branch, rough, digits, finest, progress)
             require_on_branch(at.near, branch)
+            seconds = 3.0 * at.plan.seconds(goal) + at.plan.seconds(finest)
+            progress(f"{where}: {digits} digits take one core about {seconds:.0f} s")
             with mp.workdps(math.ceil(finest) + 15):
                 exact_alpha = number(shortest_decimal(alpha))
                 overlaps = _settled(at, exact_alpha, goal, progress)
