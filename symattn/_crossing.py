@@ -53,6 +53,8 @@ _STARTS = 2
 #: Of ln alpha, along a branch.
 _LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.02
 _MOST_STEPS = 12
+#: Digits up to which double precision is tried, and those from which it is left behind.
+_MOST_DIGITS, _SETTLED = 13, 9
 #: Steps this small, relative to alpha and overlaps, that do not shrink any more are noise.
 _NOISE = 1e-4
 #: Accuracy of what only describes the fixed points at a threshold.
@@ -155,6 +157,8 @@ def crossing(
     ComputationFailed
         If the digits are not reached.
     """
+    if digits > _MOST_DIGITS:
+        return _beyond_double(model, name, digits, start, progress)
     # alpha_c has more digits than the means, since its gap is stationary in the overlaps
     accuracy = max((3.0 if name == "alpha_c" else 0.3) * 10.0**-digits, FINEST_ACCURACY)
     tolerance = max(0.02 * 10.0**-digits, 1e-15)
@@ -176,6 +180,10 @@ def crossing(
         if error <= 0.5 * 10.0**-digits * alpha and not any(objections):
             break
         if accuracy <= FINEST_ACCURACY:
+            if all(
+                point.step.expectations.certificate.fold == 0.0 for point in fine.points.values()
+            ):
+                return _beyond_double(model, name, digits, start, progress)
             reached = significant_digits(error / alpha)
             reason = next(filter(None, objections), "double precision")
             raise ComputationFailed(
@@ -203,6 +211,24 @@ def crossing(
             }
         ),
     )
+
+
+def _beyond_double(
+    model: AttentionModel, name: str, digits: int, start: Start, progress: Progress
+) -> Threshold:
+    """The crossing to more digits than double precision has, where the prox does not jump."""
+    near = crossing(model, name, _SETTLED, start, progress)
+    for branch, point in near.at.items():
+        if point.certificate["fold"] > 10.0**-_SETTLED:
+            raise ComputationFailed(
+                f"{name}: {near.digits} digits reached at alpha = {near.alpha:.10g}, {digits} "
+                f"asked; the prox jumps on the {branch} branch, where double precision ends at "
+                "about 12; try 10 digits"
+            )
+    from symattn.precision.crossing import precise_crossing
+
+    overlaps = {branch: point.overlaps for branch, point in near.at.items()}
+    return precise_crossing(model, name, digits, Start(near.alpha, overlaps), progress)
 
 
 def _newton(

@@ -55,14 +55,14 @@ def solution_table(solution: Solution) -> str:
 
 def fixed_point_lines(point: FixedPoint) -> list[str]:
     """One fixed point: a row for each number, its error and meaning, then what to think of it."""
-    values = point.to_dict()
+    values = point.numbers
     numbers = [
         (name, values[name], point.errors[name], meaning) for name, meaning in _MEANINGS.items()
     ]
     return [f"{point.branch} fixed point", *_rows(numbers), *_judgement(point)]
 
 
-def baseline_lines(test_error: float, error: float) -> list[str]:
+def baseline_lines(test_error: Any, error: float) -> list[str]:
     """The best linear positional map."""
     meaning = "E|y - W x|_F^2/(2 d)"
     return ["best linear positional map", *_rows([("test_error", test_error, error, meaning)])]
@@ -109,7 +109,7 @@ def curve_table(curve: ThresholdCurve) -> str:
     return "\n".join(lines)
 
 
-def _rows(numbers: Iterable[tuple[str, float, float, str]]) -> Iterator[str]:
+def _rows(numbers: Iterable[tuple[str, Any, float, str]]) -> Iterator[str]:
     for name, value, error, meaning in numbers:
         shown, bound = with_error(value, error)
         bound = bound if bound in ("", "exact") else f"+- {bound}"

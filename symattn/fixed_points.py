@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from symattn._checks import checked_digits, checked_model
 from symattn._frozen import FrozenMapping
-from symattn._numbers import significant_digits
+from symattn._numbers import significant_digits, written
 from symattn._progress import Progress, silent
 from symattn._search import (
     SEARCH_ACCURACY,
@@ -40,7 +41,9 @@ BRANCHES = ("semantic", "positional", "uninformed", "zero")
 
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 FINEST_ACCURACY = 1e-13
-_MOST_DIGITS = 14
+_MOST_DIGITS = 13
+#: Digits up to which results are doubles; beyond they are mpmath's numbers.
+_DOUBLE = 15
 #: Accuracy at which replicon and jump probability are taken where the prox jumps.
 _DESCRIBED = 1e-5
 _MIDDLE = 1e-4
@@ -56,14 +59,16 @@ class FixedPoint:
 
     All errors are absolute. They compare the means over the channel at the point returned on two
     sets of grids, the finer one aimed at a hundredth (at the end of double precision a tenth) of
-    the other's error, carried through the inverse Jacobian, plus the residual that is left.
+    the other's error, carried through the inverse Jacobian, plus the residual that is left. Up to
+    15 digits all numbers are floats, beyond they are mpmath's.
 
     Attributes
     ----------
     branch : str
         semantic (m = 0), positional (theta = 0), uninformed (both 0, q > 0) or zero (Q = 0).
     alpha : float
-        Sample complexity n/d.
+        Sample complexity n/d; beyond 15 digits it stands for the shortest decimal that reads back
+        as it.
     overlaps : Overlaps
         q, m, V, theta.
     hats : Hats
@@ -118,10 +123,10 @@ class FixedPoint:
             return None
         return max(eigenvalue.real for eigenvalue in self.eigenvalues) <= 1.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fixed point as JSON-able values; `errors` has the names of the numbers."""
+    @property
+    def numbers(self) -> dict[str, Any]:
+        """The numbers that have an error, by name."""
         return {
-            "branch": self.branch,
             **self.overlaps._asdict(),
             **self.hats._asdict(),
             "train_loss": self.train_loss,
@@ -131,7 +136,18 @@ class FixedPoint:
             "replicon": self.replicon,
             "jump_probability": self.jump_probability,
             "jump_flux": self.jump_flux,
-            "errors": dict(self.errors),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fixed point as JSON-able values; `errors` has the names of the numbers.
+
+        mpmath's numbers become text, whose rounding is part of their error.
+        """
+        values, errors = written(self.numbers, self.errors)
+        return {
+            "branch": self.branch,
+            **values,
+            "errors": errors,
             "certificate": dict(self.certificate),
             "stable": self.stable,
             "eigenvalues": [[z.real, z.imag] for z in self.eigenvalues],
@@ -172,14 +188,15 @@ class Solution:
         raise KeyError(branch)
 
     def to_dict(self) -> dict[str, Any]:
-        """The solution as JSON-able values."""
+        """The solution as JSON-able values; mpmath's numbers as text."""
+        values, errors = written({"linear_test_error": self.linear_test_error}, self.errors)
         return {
             "model": self.model.to_dict(),
             "alpha": self.alpha,
             "fixed_points": [point.to_dict() for point in self.fixed_points],
             "absent": dict(self.absent),
-            "linear_test_error": self.linear_test_error,
-            "errors": dict(self.errors),
+            **values,
+            "errors": errors,
         }
 
 
@@ -199,7 +216,10 @@ def solve(
     branch : str
         One of `BRANCHES`, "all", or "best" (the one of lowest training loss).
     digits : int
-        Significant digits of every overlap and loss: error <= 0.5 x 10^-digits |value|.
+        Significant digits of every overlap and loss, 1 to 1000: error <= 0.5 x 10^-digits |value|.
+        More than a double has take python-flint (the extra `proofs`) and a prox that does not jump;
+        alpha and the model's parameters then stand for the shortest decimals that read back as
+        them. What would take more than about an hour on two cores is refused.
     progress : callable, optional
         Called with one line of text now and then.
     start : FixedPoint, optional
@@ -226,8 +246,10 @@ def solve(
     failures: list[ComputationFailed] = []
     for name in names:
         try:
-            rough = start.overlaps if start is not None and start.branch == name else None
-            found.append(_fixed_point(model, alpha, name, digits, rough, report))
+            rough = None
+            if start is not None and start.branch == name:
+                rough = Overlaps(*map(float, start.overlaps))
+            found.append(fixed_point(model, alpha, name, digits, rough, report))
         except NotFound as error:
             if branch == name:
                 raise
@@ -243,14 +265,14 @@ def solve(
         if not found:
             raise ComputationFailed(f"no fixed point found at alpha = {alpha:.6g}")
         found = [min(found, key=lambda point: point.train_loss)]
-    baseline = linear_baseline(model)
+    linear, linear_error = _linear_test_error(model, digits)
     return Solution(
         model=model,
         alpha=alpha,
         fixed_points=tuple(found),
         absent=FrozenMapping(absent),
-        linear_test_error=baseline.test_error,
-        errors=FrozenMapping({"linear_test_error": baseline.error}),
+        linear_test_error=linear,
+        errors=FrozenMapping({"linear_test_error": linear_error}),
     )
 
 
@@ -270,7 +292,7 @@ def _checked_alpha(alpha: object) -> float:
     return value
 
 
-def _fixed_point(
+def fixed_point(
     model: AttentionModel,
     alpha: float,
     branch: str,
@@ -278,13 +300,13 @@ def _fixed_point(
     start: Overlaps | None,
     progress: Progress,
 ) -> FixedPoint:
+    """One named branch, looked for from `start` if there is one; `solve` checks the arguments."""
     if branch == "zero":
-        point = _zero(model, alpha)
-        _require_digits(point, digits)
-        return point
+        return _zero(model, alpha, digits, progress)
     overlaps = find(model, alpha, branch, start, progress, thorough=start is None)
     if digits > _MOST_DIGITS:
         _refuse_where_the_prox_jumps(model, alpha, branch, digits, overlaps)
+        return _beyond_double(model, alpha, branch, digits, overlaps, progress)
     # more digits than there are anywhere are tried all the same, to say how far one comes
     tolerance = 0.02 * 10.0 ** -min(digits, _MOST_DIGITS)
     accuracy = max(0.3 * 10.0**-digits, FINEST_ACCURACY)
@@ -312,12 +334,14 @@ def _fixed_point(
         refined = Refined.of(model, alpha, branch, coarse, fine)
         objection = refined.objection(10.0**-digits)
         refinable = accuracy > FINEST_ACCURACY
-        enough = _digits_reached(refined.values, refined.errors) >= digits and not objection
+        enough = digits_reached(refined.values, refined.errors) >= digits and not objection
         if enough or not refinable:
             point = described(model, alpha, branch, refined, accuracy, digits)
-            if enough and _digits_reached(point.to_dict(), point.errors) >= digits:
+            if enough and digits_reached(point.numbers, point.errors) >= digits:
                 return point
         if not refinable:
+            if point.certificate["fold"] == 0.0:
+                return _beyond_double(model, alpha, branch, digits, overlaps, progress)
             _require_digits(point, digits)
             raise ComputationFailed(
                 f"{branch} branch at alpha = {alpha:.6g}: {digits} digits cannot be certified: "
@@ -325,6 +349,51 @@ def _fixed_point(
             )
         accuracy = max(0.03 * accuracy, FINEST_ACCURACY)
         overlaps = Overlaps(*map(float, np.add(overlaps, fine.correction)))
+
+
+def _linear_test_error(model: AttentionModel, digits: int) -> tuple[Any, float]:
+    """Test error of the best linear positional map, and its absolute error."""
+    if digits > _MOST_DIGITS and find_spec("flint") is not None:
+        from symattn.precision.test_error import linear_test_error
+
+        value, error = linear_test_error(model, digits)
+        if digits <= _DOUBLE:
+            return float(value), error + float(abs(value - float(value)))
+        return value, error
+    baseline = linear_baseline(model)
+    return baseline.test_error, baseline.error
+
+
+def _beyond_double(
+    model: AttentionModel,
+    alpha: float,
+    branch: str,
+    digits: int,
+    rough: Overlaps,
+    progress: Progress,
+) -> FixedPoint:
+    from symattn.precision.fixed_point import precise_fixed_point
+
+    point = precise_fixed_point(model, alpha, branch, digits, rough, progress)
+    return _in_doubles(point) if digits <= _DOUBLE else point
+
+
+def _in_doubles(point: FixedPoint) -> FixedPoint:
+    """Rounded to doubles; the rounding is part of the errors."""
+    values = {name: float(value) for name, value in point.numbers.items()}
+    errors = {
+        name: math.nextafter(point.errors[name] + float(abs(exact - values[name])), math.inf)
+        if point.errors[name]
+        else 0.0
+        for name, exact in point.numbers.items()
+    }
+    changes: dict[str, Any] = {
+        "overlaps": Overlaps(*(values.pop(name) for name in Overlaps._fields)),
+        "hats": Hats(*(values.pop(name) for name in Hats._fields)),
+        **values,
+        "errors": FrozenMapping(errors),
+    }
+    return replace(point, **changes)
 
 
 def _refuse_where_the_prox_jumps(
@@ -396,18 +465,7 @@ class Refined:
         pairs = moved * hats_moved[[2, 1, 0, 3]]
         loss_error = safety * abs(step.train_loss - other.train_loss) + float(pairs.sum())
         direct_error = safety * abs(step.train_loss_direct - other.train_loss_direct)
-        direct_gradient = train_loss_direct_gradient(
-            alpha,
-            *step.hats,
-            means[columns.DQ_G_SQUARED],
-            means[columns.DM_G_SQUARED],
-            means[columns.DTHETA_G_SQUARED],
-            means[columns.RESPONSE],
-            overlaps.V,
-            model.lam,
-            model.require_solvable(),
-        )
-        direct_error += float(np.abs(direct_gradient) @ moved)
+        direct_error += train_loss_direct_moved(model, alpha, step, moved)
         envelope = float(means[columns.ENVELOPE])
         envelope_error = safety * abs(envelope - other.expectations.means[columns.ENVELOPE])
         envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
@@ -458,6 +516,25 @@ class Refined:
         if certificate.fold > tolerance and certificate.overcount > _LARGEST_OVERCOUNT:
             return f"pieces of the jump set overlap (mismatch {certificate.overcount:.1e})"
         return ""
+
+
+def train_loss_direct_moved(
+    model: AttentionModel, alpha: float, step: Step, moved: FloatArray
+) -> float:
+    """How much `train_loss_direct` changes at most, to first order, when overlaps do by `moved`."""
+    means = step.expectations.means
+    gradient = train_loss_direct_gradient(
+        alpha,
+        *step.hats,
+        means[columns.DQ_G_SQUARED],
+        means[columns.DM_G_SQUARED],
+        means[columns.DTHETA_G_SQUARED],
+        means[columns.RESPONSE],
+        step.overlaps.V,
+        model.lam,
+        model.require_solvable(),
+    )
+    return float(np.abs(gradient) @ moved)
 
 
 def described(
@@ -524,12 +601,8 @@ def _description_and_errors(
     """
     overlaps, V = refined.fine.overlaps, refined.fine.overlaps.V
 
-    def diagnosed(at: Overlaps, aim: float) -> FloatArray:
-        resolution = Resolution.for_accuracy(aim)
-        return _description(alpha, at.V, channel_expectations(model, at, resolution, diagnose=True))
-
     # sensitivities need no more than the search's accuracy
-    rough = diagnosed(overlaps, SEARCH_ACCURACY)
+    rough = _diagnosed(model, alpha, overlaps, SEARCH_ACCURACY)
     description = _description(alpha, V, refined.fine.expectations)
     errors = refined.safety * np.abs(
         description - _description(alpha, V, refined.coarse.expectations)
@@ -538,7 +611,8 @@ def _description_and_errors(
     if fold > 0.0:
         resolution = Resolution.for_accuracy(max(accuracy, _DESCRIBED))
         at = channel_expectations(model, overlaps, resolution, diagnose=True)
-        levels = [rough, diagnosed(overlaps, _MIDDLE), _description(alpha, V, at)]
+        middle = _diagnosed(model, alpha, overlaps, _MIDDLE)
+        levels = [rough, middle, _description(alpha, V, at)]
         description[:2] = levels[-1][:2]
         # they scatter from grid to grid, so that one difference may be small by chance
         errors[:2] = refined.safety * np.ptp(levels, axis=0)[:2]
@@ -547,33 +621,56 @@ def _description_and_errors(
             errors[1] += _COUNTING * description[1]
         errors[0] += alpha * V**2 * at.smooth_response_error
         errors[1:] += math.exp(-0.5 * resolution.cut_off**2)
-    for k in range(4):
-        if refined.moved[k] > 0.0:
-            change = 0.02 * abs(overlaps[k])
-            ahead = list(overlaps)
-            ahead[k] += change if k != 3 else -change
-            there = diagnosed(Overlaps(*ahead), SEARCH_ACCURACY)
-            errors += np.abs(there - rough) / change * refined.moved[k]
+    errors += description_moved(model, alpha, overlaps, refined.moved, rough)
     errors[0] += refined.rounding
     return description, errors
 
 
+def description_moved(
+    model: AttentionModel,
+    alpha: float,
+    overlaps: Overlaps,
+    moved: FloatArray,
+    rough: FloatArray | None = None,
+) -> FloatArray:
+    """How much (replicon, jump_probability, jump_flux) change when the overlaps change by `moved`.
+
+    At most, and to first order. rough: what they are at `overlaps`, at the search's accuracy.
+    """
+    if rough is None:
+        rough = _diagnosed(model, alpha, overlaps, SEARCH_ACCURACY)
+    changes = np.zeros(3)
+    for k in range(4):
+        if moved[k] > 0.0:
+            change = 0.02 * abs(overlaps[k])
+            ahead = list(overlaps)
+            ahead[k] += change if k != 3 else -change
+            there = _diagnosed(model, alpha, Overlaps(*ahead), SEARCH_ACCURACY)
+            changes += np.abs(there - rough) / change * moved[k]
+    return changes
+
+
+def _diagnosed(model: AttentionModel, alpha: float, at: Overlaps, aim: float) -> FloatArray:
+    resolution = Resolution.for_accuracy(aim)
+    return _description(alpha, at.V, channel_expectations(model, at, resolution, diagnose=True))
+
+
 #: What `digits` speaks of.
-_CERTIFIED = ("q", "m", "V", "theta", "train_loss", "test_error")
+CERTIFIED = ("q", "m", "V", "theta", "train_loss", "test_error")
 
 
-def _digits_reached(values: Mapping[str, float], errors: Mapping[str, float]) -> int:
+def digits_reached(values: Mapping[str, Any], errors: Mapping[str, float]) -> int:
     """The number of significant digits that every overlap and loss in `errors` has."""
     worst = max(
-        errors[name] / abs(values[name])
-        for name in _CERTIFIED
+        float(errors[name] / abs(values[name]))
+        for name in CERTIFIED
         if name in errors and values[name] != 0.0
     )
     return significant_digits(worst)
 
 
 def _require_digits(point: FixedPoint, digits: int) -> None:
-    reached = _digits_reached(point.to_dict(), point.errors)
+    reached = digits_reached(point.numbers, point.errors)
     if reached < digits:
         jumps = point.certificate["fold"] > 0.0
         raise ComputationFailed(
@@ -584,25 +681,35 @@ def _require_digits(point: FixedPoint, digits: int) -> None:
         )
 
 
-def _zero(model: AttentionModel, alpha: float) -> FixedPoint:
+def _zero(model: AttentionModel, alpha: float, digits: int, progress: Progress) -> FixedPoint:
     """The fixed point Q = 0 in the common form."""
     try:
         at = zero_point(model, alpha)
     except ComputationFailed as error:
         raise _NotRegular(str(error)) from error
-    return zero_fixed_point(alpha, at)
+    point = zero_fixed_point(alpha, at)
+    if digits_reached(point.numbers, point.errors) >= digits:
+        return point
+    from symattn.precision.zero import precise_zero_point
+
+    point = precise_zero_point(model, alpha, at, digits, progress)
+    return _in_doubles(point) if digits <= _DOUBLE else point
 
 
-def zero_fixed_point(alpha: float, at: ZeroPoint) -> FixedPoint:
-    """Q = 0 at a sample complexity in the form of all fixed points."""
+def zero_fixed_point(alpha: float, at: ZeroPoint, exact_alpha: Any = None) -> FixedPoint:
+    """Q = 0 at a sample complexity in the form of all fixed points.
+
+    exact_alpha: what alpha stands for, where that matters.
+    """
+    train_loss = (alpha if exact_alpha is None else exact_alpha) * at.loss
     numbers = ("q", "m", "theta", "q_hat", "m_hat", "theta_hat", "jump_probability", "jump_flux")
     return FixedPoint(
         branch="zero",
         alpha=alpha,
         overlaps=Overlaps(0.0, 0.0, at.V, 0.0),
         hats=Hats(0.0, 0.0, at.V_hat, 0.0),
-        train_loss=alpha * at.loss,
-        train_loss_direct=alpha * at.loss,
+        train_loss=train_loss,
+        train_loss_direct=train_loss,
         envelope=at.loss,
         test_error=at.loss,
         replicon=at.replicon,

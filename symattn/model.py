@@ -169,7 +169,7 @@ class AttentionModel:
         value = getattr(self, name)
         if value is None:
             raise InvalidInput(f"{name} is not set in this model ({self})", name)
-        return _rational(value)
+        return shortest_decimal(value)
 
     def to_dict(self) -> dict[str, Any]:
         """The parameters by name, in types that JSON has; `from_dict` gives the same model back."""
@@ -320,9 +320,13 @@ def _sums_to_one(numbers: Iterable[float]) -> bool:
     return abs(math.fsum(numbers) - 1) <= _SUM_TOLERANCE
 
 
-def _rational(value: Any) -> Any:
+def shortest_decimal(value: Any) -> Any:
+    """The fraction that a double stands for: the shortest decimal that reads back as it.
+
+    Tuples give tuples of them.
+    """
     if isinstance(value, tuple):
-        return tuple(map(_rational, value))
+        return tuple(map(shortest_decimal, value))
     return Fraction(repr(value))
 
 

@@ -197,15 +197,6 @@ def test_errors_cover_the_difference_at_random_points():
     assert smooth >= 5
 
 
-@pytest.mark.parametrize("digits", [15, 100, 1000])
-def test_digits_beyond_double_precision_are_refused_and_those_that_were_reached_are_had(digits):
-    with pytest.raises(ComputationFailed, match=f"digits reached, {digits} asked") as caught:
-        solve(SMOOTH, 1.5, branch="positional", digits=digits)
-    reached = int(re.search(r"try (\d+) digits", str(caught.value))[1])
-    assert reached >= 12
-    solve(SMOOTH, 1.5, branch="positional", digits=reached)
-
-
 def test_where_the_prox_jumps_digits_beyond_double_precision_are_refused_at_once(paper_point):
     lines = []
     with pytest.raises(ComputationFailed, match=r"3 digits reached.*20 asked.*try 8") as caught:

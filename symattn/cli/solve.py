@@ -13,10 +13,13 @@ examples:
   symattn solve --alpha 1.5                                   every branch
   symattn solve --alpha 1.5 --branch semantic --digits 8      one, to 8 significant digits
   symattn solve --alpha 4 --lambda 0.1 --json                 for a program to read
+  symattn solve --alpha 1.5 --lambda 0.1 --branch positional --digits 20
 
 branches: semantic (m = 0), positional (theta = 0), uninformed (m = theta = 0), zero (Q = 0);
 all of them, or the best, which has the lowest training loss. Errors are absolute. A branch that
-does not exist, or digits that cannot be reached, end with status 1 and the reason."""
+does not exist, or digits that cannot be reached, end with status 1 and the reason. More digits than
+a double has (13 to 15) take python-flint and a prox that does not jump; alpha and the options of
+the model then stand for their decimals, a fraction like 11/7 for the double nearest to it."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Printing kernels as Python source for numba, torch, mpmath and Arb.
+"""Printing kernels as Python source for numba, numpy, torch, mpmath and Arb.
 
 The source is laid out as ruff would lay it out, so formatting leaves generated files alone, and it
 depends on nothing but the kernels: the same kernels give the same bytes.
@@ -261,6 +261,39 @@ def logistic(z: float) -> float:
         return f"math.sqrt({argument})"
 
 
+class Numpy(BackEnd):
+    """Functions of real or complex arrays that broadcast against each other."""
+
+    name = "numpy"
+    scalar = "np.ndarray"
+    exponential = "np.exp"
+    pi = "math.pi"
+    imports = (
+        ("reduce(", "from functools import reduce\n\n"),
+        ("math.", "import math\n\n"),
+        ("np.", "import numpy as np\n"),
+    )
+    logistic = '''def logistic(z: np.ndarray) -> np.ndarray:
+    """1/(1 + exp(-z)), elementwise; where it is small, good to 1e-16 absolutely."""
+    return (1 + np.tanh(z / 2)) / 2
+'''
+
+    def integer(self, value: int) -> str:
+        return str(value)
+
+    def quotient(self, above: int, below: int) -> str:
+        return f"({above} / {below})"
+
+    def constant(self, value: sp.Expr, kernel: Kernel) -> str:
+        return f"np.full_like({kernel.arguments[0].name}, {self._print(value)})"
+
+    def largest(self, arguments: list[str]) -> str:
+        return f"reduce(np.maximum, ({', '.join(arguments)}))"
+
+    def square_root(self, argument: str) -> str:
+        return f"math.sqrt({argument})" if argument.isdigit() else f"np.sqrt({argument})"
+
+
 class Torch(BackEnd):
     """Batched functions of tensors that broadcast against each other."""
 
@@ -383,4 +416,4 @@ def power(base: arb, exponent: int) -> arb:
         return f"arb.sqrt(arb({argument}))" if argument.isdigit() else f"arb.sqrt({argument})"
 
 
-BACK_ENDS: tuple[BackEnd, ...] = (Numba(), Torch(), Mpmath(), Arb())
+BACK_ENDS: tuple[BackEnd, ...] = (Numba(), Numpy(), Torch(), Mpmath(), Arb())

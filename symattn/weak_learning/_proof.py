@@ -20,16 +20,15 @@ three corners, hence for every h*); and that V is the lower of the two roots of 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
 
-from flint import arb, ctx, fmpq
-from mpmath import mp, mpf
+from flint import arb, fmpq
+from mpmath import mp
 
+from symattn._balls import ball, from_mpf, precision, to_mpf
 from symattn._progress import Progress, silent
 from symattn.kernels.generated.arb_l2_r1_t1 import channel, rest_integrands, target
 from symattn.model import AttentionModel
@@ -68,10 +67,10 @@ class Problem:
     @classmethod
     def of(cls, model: AttentionModel, column: int) -> Problem:
         (a11, _), (_, a22) = model.exact("mixing")
-        numbers = (_ball(model.exact(name)) for name in ("sigma", "lam", "omega"))
+        numbers = (ball(model.exact(name)) for name in ("sigma", "lam", "omega"))
         sigma, lam, omega = numbers
         return cls(
-            model.exact("sigma"), sigma, lam, omega, _ball(a11), _ball(a22), a11 == a22, column
+            model.exact("sigma"), sigma, lam, omega, ball(a11), ball(a22), a11 == a22, column
         )
 
 
@@ -90,13 +89,13 @@ def prove(
     NotProved
         If any part of the proof fails, or the balls stay wider than `digits` digits.
     """
-    with _precision(96):
+    with precision(96):
         report("proving that the root is the first, at a regular fixed point")
-        monotone = _first_root(Problem.of(model, column), _from_mpf(V), rises)
+        monotone = _first_root(Problem.of(model, column), from_mpf(V), rises)
     for margin in (3, 6):
-        with _precision(int(3.33 * (digits + margin)) + 80):
+        with precision(int(3.33 * (digits + margin)) + 80):
             problem = Problem.of(model, column)
-            V_ball, alpha = _enclosed(problem, _from_mpf(V), monotone, digits + margin, report)
+            V_ball, alpha = _enclosed(problem, from_mpf(V), monotone, digits + margin, report)
             if alpha.rad() * 2 * arb(10) ** (digits + 1) < alpha.mid():
                 return V_ball, alpha
     raise NotProved("the enclosure is too wide")
@@ -267,7 +266,7 @@ def _bounds(problem: Problem, V: Any) -> list[Any]:
 @lru_cache(maxsize=64)
 def _rule(exact_sigma: Fraction, digits: int) -> tuple[Grid, Any]:
     """A grid, and a bound on its error over B, that is below 10^-digits."""
-    sigma = _ball(exact_sigma)
+    sigma = ball(exact_sigma)
     goal = arb(10) ** -digits / 3
     step_u, bound_u = _step(sigma, goal, of_u=True)
     step_v, bound_v = _step(sigma, goal, of_u=False)
@@ -306,7 +305,7 @@ def _step(sigma: Any, goal: Any, *, of_u: bool) -> tuple[float, Any]:
 
 def _discretisation(sigma: Any, step: float, height: float, of_u: bool) -> Any:
     """The error of the trapezoidal rule in one direction, over B."""
-    with _precision(64):
+    with precision(64):
         c = arb.pi() / (2 * sigma**2)
         kappa = c / arb(height)
         slope = arb(5).sqrt() if of_u else arb(1)
@@ -361,33 +360,12 @@ def _gaussian(z: Any) -> Any:
     return (-z * z / 2).exp()
 
 
-@contextmanager
-def _precision(bits: int) -> Iterator[None]:
-    before = ctx.prec
-    ctx.prec = bits
-    try:
-        yield
-    finally:
-        ctx.prec = before
-
-
-def _ball(exact: Any) -> Any:
-    return arb(fmpq(exact.numerator, exact.denominator))
-
-
-def _from_mpf(value: Any) -> Any:
-    sign, mantissa, exponent, _ = value._mpf_
-    number = arb(int(mantissa)) * arb(2) ** int(exponent)
-    return -number if sign else number
-
-
-def distance(ball: Any, value: Any) -> Any:
+def distance(enclosure: Any, value: Any) -> Any:
     """How far any point of the ball can be from mpmath's number, as mpmath's number."""
-    with _precision(mp.prec + 64):
-        farthest = abs(ball - _from_mpf(value)).upper()
-        mantissa, exponent = farthest.mid().man_exp()
+    with precision(mp.prec + 64):
+        farthest = abs(enclosure - from_mpf(value)).upper()
         # a little more than what mpmath rounds off
-        return mp.ldexp(mpf(int(mantissa)), int(exponent)) * (1 + mp.ldexp(1, 4 - mp.prec))
+        return to_mpf(farthest) * (1 + mp.ldexp(1, 4 - mp.prec))
 
 
 def _hull(low: Any, high: Any) -> Any:

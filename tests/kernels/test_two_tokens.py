@@ -12,7 +12,7 @@ import sympy as sp
 from mpmath import mp, mpf
 
 from symattn.kernels import two_tokens
-from symattn.kernels.generated import mpmath_l2_r1_t1, numba_l2_r1_t1
+from symattn.kernels.generated import mpmath_l2_r1_t1, numba_l2_r1_t1, numpy_l2_r1_t1
 from tests.kernels import model_by_hand
 
 KERNELS = {kernel.name: kernel for kernel in two_tokens.kernels()}
@@ -120,6 +120,25 @@ def test_numba_kernels_are_their_expressions_to_double_precision(name, seed):
     expected = [float(value) for value in exact_values(KERNELS[name], point)]
     found = as_list(getattr(numba_l2_r1_t1, name)(*map(float, point)))
     np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_numpy_kernels_are_their_expressions_to_double_precision(name):
+    kernel = KERNELS[name]
+    points = [rational_point(kernel, seed) for seed in range(3)]
+    expected = np.array([exact_values(kernel, point) for point in points], dtype=float)
+    found = as_list(getattr(numpy_l2_r1_t1, name)(*np.array(points, dtype=float).T))
+    for column, got in enumerate(found):
+        assert got.shape == (3,)
+        np.testing.assert_allclose(got, expected[:, column], rtol=1e-13, atol=1e-13)
+
+
+def test_numpy_kernels_continue_into_the_complex_plane():
+    # the derivative along the imaginary axis is i times that along the real one
+    change = 1e-7
+    jet = numpy_l2_r1_t1.student_jet(np.array([0.3 + 1j * change]), np.array([-0.8]))
+    np.testing.assert_allclose(jet[0].imag / change, jet[1].real, rtol=1e-6)
+    np.testing.assert_allclose(jet[6].imag / change, jet[7].real, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", KERNELS)

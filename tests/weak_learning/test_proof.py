@@ -11,6 +11,7 @@ from symattn.weak_learning import weak_threshold
 from symattn.weak_learning._bounds import integrand_bounds, least_determinant
 
 flint = pytest.importorskip("flint", reason="python-flint is not installed")
+from symattn._balls import precision  # noqa: E402
 from symattn.weak_learning import _proof  # noqa: E402
 
 LAW = (mpf("0.3"), mpf("0.9"), mpf("0.4"))
@@ -46,7 +47,7 @@ def test_integrands_in_the_strips_are_within_their_bounds(seed):
 @pytest.mark.parametrize("sigma", [0.2, 0.5, 1.1])
 def test_enclosures_at_few_digits_hold_those_at_many(sigma):
     model = AttentionModel(sigma=sigma, lam=1.0, mixing=((0.9, 0.1), (0.4, 0.6)))
-    with _proof._precision(128):
+    with precision(128):
         problem = _proof.Problem.of(model, 1)
         V = flint.arb(1) / 2 / problem.sigma / problem.sigma
         rough = _proof._means(problem, V, 1)
@@ -73,7 +74,7 @@ def test_a_wrong_root_is_not_proved():
 
 
 def test_a_prox_that_jumps_is_not_proved_regular():
-    with _proof._precision(96):
+    with precision(96):
         problem = _proof.Problem.of(AttentionModel(), 1)
         _proof._prove_regular(problem, flint.arb("5.2"))
         with pytest.raises(_proof.NotProved):
