@@ -52,6 +52,8 @@ _TRIES = 6
 _STARTS = 2
 #: Of ln alpha, along a branch.
 _LONGEST_STEP, _SHORTEST_STEP = 0.3, 0.02
+#: Factor in alpha within which the end of a branch is known.
+_MARGIN = 1.05
 _MOST_STEPS = 12
 #: Digits up to which double precision is tried, and those from which it is left behind.
 _MOST_DIGITS, _SETTLED = 13, 9
@@ -344,7 +346,8 @@ def _tracks(
     pieces: list[_Track] = []
     tries = [HIGHEST * (LOWEST / HIGHEST) ** (k / (_TRIES - 1)) for k in range(_TRIES)]
     for alpha in [x for x in tries if low <= x <= high] or [math.sqrt(low * high)]:
-        if not low <= alpha <= high or any(min(t) <= alpha <= max(t) for t in pieces):
+        known = any(min(t) <= alpha * _MARGIN and alpha <= max(t) * _MARGIN for t in pieces)
+        if known or not low <= alpha <= high:
             continue
         try:
             start = find(model, alpha, branch, None, progress, starts=_STARTS, thorough=False)
@@ -369,7 +372,7 @@ def _track(
     """A branch by sample complexity from `first` towards `end`, and whether its overlap vanished.
 
     The steps in ln alpha are halved where Newton's method does not follow, so that the last one
-    shows within a few percent where the branch ends.
+    shows where the branch ends, within `_MARGIN`.
     """
     track = {first: settle(model, first, start, branch, progress)}
     vanished = False
