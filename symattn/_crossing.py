@@ -95,8 +95,8 @@ class _At:
 
     @property
     def step(self) -> float:
-        """Newton's step in alpha."""
-        return -self.gap / self.slope
+        """Newton's step in alpha; infinite where the gap does not depend on alpha."""
+        return -self.gap / self.slope if self.slope else math.inf
 
     def moves(self, step: float) -> dict[str, np.ndarray]:
         """How the overlaps move when alpha moves by `step`, by branch."""
@@ -193,12 +193,6 @@ def crossing(
                 f"({reason}); try fewer digits"
             )
         accuracy = max(0.03 * accuracy, FINEST_ACCURACY)
-        moves = fine.moves(fine.step)
-        alpha += fine.step
-        overlaps = {
-            branch: Overlaps(*map(float, np.add(overlaps[branch], move)))
-            for branch, move in moves.items()
-        }
     return Threshold(
         name=name,
         model=model,
@@ -247,7 +241,6 @@ def _newton(
     before = math.inf
     for count in range(1, _MOST_STEPS + 1):
         at = _at(model, name, alpha, overlaps, accuracy)
-        moves = at.moves(at.step)
         change = max(abs(at.step) / alpha, *(point.change for point in at.points.values()))
         progress(f"{name}: Newton step {count}, alpha = {alpha:.10g}, change {change:.1e}")
         if change < tolerance or (change < _NOISE and change > 0.3 * before):
@@ -256,6 +249,7 @@ def _newton(
             break
         before = change
         share = min(1.0, 0.3 / change)
+        moves = at.moves(at.step)
         for branch, move in moves.items():
             share = admissible_share(overlaps[branch], move, share, rho)
         alpha += share * at.step
