@@ -96,6 +96,18 @@ def test_what_changes_the_channel_can_be_followed_too(over, low, high):
     assert_agrees_with_a_solve(last, "positional", model, 2.0)
 
 
+def test_omega_is_followed_to_both_ends_of_its_domain():
+    model = AttentionModel(lam=0.1)
+    branch = follow_branch(
+        model, "positional", over="omega", low=0.0, high=1.0, alpha=4.0, digits=2
+    )
+    assert branch.special_points == ()
+    assert (branch.points[0].parameter, branch.points[-1].parameter) == (0.0, 1.0)
+    for point in (branch.points[0], branch.points[-1]):
+        model = AttentionModel(lam=0.1, omega=point.parameter)
+        assert_agrees_with_a_solve(point, "positional", model, 4.0)
+
+
 @pytest.mark.slow
 def test_errors_hold_against_grids_of_twice_the_digits():
     model = AttentionModel()
