@@ -187,7 +187,11 @@ class _Request:
             raise InvalidInput.of("over", shown, "a range within 0 to 1")
         if over != "omega" and not low > 0.0:
             raise InvalidInput.of("over", shown, "a range of positive numbers")
-        if isinstance(digits, bool) or not isinstance(digits, int) or not 2 <= digits <= 8:
+        if (
+            isinstance(digits, bool)
+            or not isinstance(digits, int)
+            or not 2 <= digits <= _MOST_DIGITS
+        ):
             raise InvalidInput.of("digits", digits, f"a whole number from 2 to {_MOST_DIGITS}")
         if over == "alpha":
             alpha = low
@@ -245,7 +249,7 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
     for ahead in walk(curve, start, request.low, request.high, request.progress):
         try:
             found = between(curve, here, ahead, request.digits, leaving=leaving and here is start)
-        except ComputationFailed:
+        except NotFound:  # a merger that is none: the branch went through Q = 0
             break
         special += [s for s in found if request.low <= s.parameter <= request.high]
         if any(s.kind == "merger" for s in found):
@@ -255,12 +259,13 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
             return _Half(nodes if edge is None else [*nodes, edge], special)
         nodes.append(ahead.at)
         here = ahead
-    edge_node = _at_limit(request, curve, here)
-    if edge_node is None:
+    limit = _limit(request, curve, here)
+    if limit is None:
         special.append(_end(request, curve, [start.at, *nodes]))
-        return _Half(nodes, special)
-    special += between(curve, here, edge_node, request.digits)
-    return _Half([*nodes, edge_node.at], special)
+    elif limit.at is not here.at:
+        special += between(curve, here, limit, request.digits)
+        nodes.append(limit.at)
+    return _Half(nodes, special)
 
 
 def _at_edge(request: _Request, curve: Curve, inside: At, outside: At) -> At | None:
@@ -278,18 +283,20 @@ def _end(request: _Request, curve: Curve, nodes: list[At]) -> SpecialPoint:
     last = nodes[-1]
     for k in own_overlaps(curve):
         if abs(last.step.overlaps[k]) < _NEAR * curve.scale(last.y)[curve.unknowns.index(k)]:
-            with contextlib.suppress(ComputationFailed):
+            with contextlib.suppress(NotFound):
                 return merger(curve, last.y, k, request.digits)
     return end_point(curve, nodes)
 
 
-def _at_limit(request: _Request, curve: Curve, here: Node) -> Node | None:
+def _limit(request: _Request, curve: Curve, here: Node) -> Node | None:
     """The node at omega = 0 or 1, beyond which there is no model, if the walk came next to it."""
     limit = request.high if here.tangent[-1] > 0.0 else request.low
     if curve.over != "omega" or limit not in (0.0, 1.0):
         return None
     missing = limit - here.at.y[-1]
-    if abs(missing) < 1e-12 or abs(missing) > LONGEST_STEP:
+    if abs(missing) < 1e-12:
+        return here
+    if abs(missing) > LONGEST_STEP:
         return None
     at = curve.correct_at(here.at.y + missing / here.tangent[-1] * here.tangent, limit)
     return None if at is None else Node(at, curve.tangent(at, here.tangent))

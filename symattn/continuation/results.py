@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +38,8 @@ class BranchPoint:
         part above +1.
     errors : mapping
         Absolute, of q, m, V, theta, train_loss and test_error at this value of the parameter: the
-        difference to coarser grids through (1 - J)^-1, which is large next to a fold.
+        difference to coarser grids through (1 - J)^-1, which is large next to a fold and infinite
+        where that is singular.
     eigenvalues : tuple of complex
         Of that Jacobian, without errors.
     """
@@ -154,7 +156,7 @@ class Branch:
                     "train_loss": point.train_loss,
                     "test_error": point.test_error,
                     "stable": point.stable,
-                    "errors": dict(point.errors),
+                    "errors": {name: _known(error) for name, error in point.errors.items()},
                     "eigenvalues": [[z.real, z.imag] for z in point.eigenvalues],
                 }
                 for point in self.points
@@ -282,6 +284,11 @@ class BranchMap:
                     "",
                     *("" for _ in eigenvalues),
                 )
+
+
+def _known(error: float) -> float | None:
+    """JSON has no infinity; an error that is not known is null."""
+    return error if math.isfinite(error) else None
 
 
 def _named(errors: Mapping[str, float], over: str) -> dict[str, float]:

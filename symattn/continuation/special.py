@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, vanishe
 from symattn.continuation.locate import Located, locate, secant_slope, solve, solve_between
 from symattn.continuation.results import SpecialPoint
 from symattn.continuation.walk import LONGEST_STEP, Node
-from symattn.errors import ComputationFailed
+from symattn.errors import ComputationFailed, NotFound
 from symattn.overlaps import Overlaps
 
 #: Distance, in a curve's units, at which two branches are taken to meet.
@@ -54,17 +55,27 @@ def between(
         values = [condition.value(curve, node.at) for node in (here, ahead)]
         if (values[0] > 0.0) == (values[1] > 0.0):
             continue
-        solved = solve_between(curve, condition, here.at, ahead.at)
-        if solved is None:
+        located = _located(curve, condition, here.at, ahead.at, digits)
+        if located is None:
             found.append((0.5 * length(ahead.at.y), _unrefined(curve, condition, here, ahead)))
-        else:
-            located = locate(curve, condition, solved, digits)
-            # beyond a merger the branch is its own mirror image, and on it det(1 - J) is 0 too
-            if length(located.fine.y) <= end and not vanished(curve, located.fine.y, _VANISHED):
-                rising = values[1] > values[0]
-                note = _note(curve, condition, here.at, ahead.at, rising=rising)
-                found.append((length(located.fine.y), _special(curve, condition, located, note)))
+        # beyond a merger the branch is its own mirror image, and on it det(1 - J) is 0 too
+        elif length(located.fine.y) <= end and not vanished(curve, located.fine.y, _VANISHED):
+            rising = values[1] > values[0]
+            note = _note(curve, condition, here.at, ahead.at, rising=rising)
+            found.append((length(located.fine.y), _special(curve, condition, located, note)))
     return [point for _, point in sorted(found, key=lambda pair: pair[0])]
+
+
+def _located(
+    curve: Curve, condition: Condition, here: At, ahead: At, digits: int
+) -> Located | None:
+    """The special point between two points of the curve; None if it is not found or lost."""
+    solved = solve_between(curve, condition, here, ahead)
+    if solved is None:
+        return None
+    with contextlib.suppress(ComputationFailed):
+        return locate(curve, condition, solved, digits)
+    return None
 
 
 def _note(curve: Curve, condition: Condition, here: At, ahead: At, *, rising: bool) -> str:
@@ -118,8 +129,10 @@ def merger(curve: Curve, y: FloatArray, k: int, digits: int) -> SpecialPoint:
 
     Raises
     ------
-    ComputationFailed
+    NotFound
         If the other branch is not found there: then this one ends at Q = 0.
+    ComputationFailed
+        If it is lost on finer grids.
     """
     rest = replace(curve, name=NAME_OF[frozenset({*curve.unknowns} - {k})])
     guess = rest.pack(curve.overlaps(y), curve.parameter(y))
@@ -134,7 +147,7 @@ def merger(curve: Curve, y: FloatArray, k: int, digits: int) -> SpecialPoint:
         row = secant_slope(rest, condition, first, second)
         solved = solve(rest, condition, first.y, row)
     if solved is None or np.max(np.abs((solved.at.y - guess) / rest.scale(guess))) > _MEETING:
-        raise ComputationFailed(f"the {rest.name} branch was not met")
+        raise NotFound(f"the {rest.name} branch was not met")
     point = _special(rest, condition, locate(rest, condition, solved, digits), "")
     note = f"{condition.direction} reaches 0 on the {rest.name} branch"
     return replace(point, kind="merger", note=note)

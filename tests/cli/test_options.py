@@ -12,6 +12,8 @@ from symattn.cli._options import (
     model_of,
     number,
     output_directory,
+    output_file,
+    span,
     whole_number,
 )
 from symattn.cli._parser import Parser, join_negative_values
@@ -125,6 +127,28 @@ def test_a_directory_without_permission_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
     with pytest.raises(InvalidInput, match="can be written"):
         output_directory(str(tmp_path))
+
+
+def test_a_file_is_named_in_a_directory_that_is_made(tmp_path):
+    wanted = tmp_path / "new" / "points.csv"
+    assert output_file(str(wanted), (".csv", ".json")) == wanted
+    assert wanted.parent.is_dir()
+    assert not wanted.exists()
+
+
+@pytest.mark.parametrize("name", ["", "points", "points.txt", "a\0.csv", "."])
+def test_a_file_of_another_kind_is_refused(name):
+    with pytest.raises(InvalidInput, match=r"ending in \.csv or \.json") as caught:
+        output_file(name, (".csv", ".json"))
+    assert caught.value.parameter == "out"
+
+
+def test_a_range_is_a_name_and_two_ends():
+    assert span("alpha=0.5:3") == ("alpha", 0.5, 3.0)
+    assert span("omega=1/3:x") == ("omega", 1 / 3, "x")
+    for text in ("alpha", "alpha=1", "alpha=1:2:3", "1:2"):
+        with pytest.raises(InvalidInput, match="NAME=A:B"):
+            span(text)
 
 
 def test_the_parser_takes_no_abbreviations():
