@@ -130,18 +130,28 @@ def crossings(
 ) -> Iterator[Threshold]:
     """`alpha_c` or `alpha_l`, each crossing in [0.05, 5] to `digits` digits, the lowest first.
 
-    They are found between sample complexities in geometric progression, from the gap and its exact
-    slope there: as roots of the cubic that has them.
+    They start as roots of the gap's cubic interpolation with its exact slopes, along the branches.
 
     Raises
     ------
     NotFound
-        If there is none.
+        If there is none, or Newton's method converges from none of the starts.
     ComputationFailed
         If the digits are not reached.
     """
+    found: list[Threshold] = []
+    lost: SearchEnded | None = None
     for start in _starts(model, name, progress):
-        yield crossing(model, name, digits, start, progress)
+        try:
+            one = crossing(model, name, digits, start, progress)
+        except SearchEnded as error:
+            lost = error
+            continue
+        if not any(abs(one.alpha - other.alpha) <= one.error + other.error for other in found):
+            found.append(one)
+            yield one
+    if not found and lost is not None:
+        raise lost
 
 
 def crossing(
@@ -182,9 +192,8 @@ def crossing(
         if error <= 0.5 * 10.0**-digits * alpha and not any(objections):
             break
         if accuracy <= FINEST_ACCURACY:
-            if all(
-                point.step.expectations.certificate.fold == 0.0 for point in fine.points.values()
-            ):
+            smooth = all(one.fine.expectations.certificate.fold == 0.0 for one in refined.values())
+            if smooth and digits > _SETTLED:
                 return _beyond_double(model, name, digits, start, progress)
             reached = significant_digits(error / alpha)
             reason = next(filter(None, objections), "double precision")

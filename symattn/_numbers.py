@@ -13,7 +13,9 @@ _CONTEXT = Context(prec=2000)
 
 
 def significant_digits(relative: float) -> int:
-    """The significant digits that a relative error leaves."""
+    """The significant digits that a relative error leaves; 0 if it is not finite."""
+    if not math.isfinite(relative):
+        return 0
     return math.floor(-math.log10(max(2.0 * relative, 1e-300)))
 
 

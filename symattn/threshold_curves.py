@@ -15,7 +15,7 @@ from symattn._files import replace_file
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn._tables import curve_table
-from symattn.errors import ComputationFailed, InvalidInput, NotFound
+from symattn.errors import ComputationFailed, InvalidInput
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.thresholds import (
@@ -163,8 +163,8 @@ def threshold_curve(
     digits : int, optional
         Significant digits, 1 to 15; by default those of `symattn.threshold`.
     path : path, optional
-        A CSV file that has every finished point at once; points that it has already, from the same
-        curve, are not computed again.
+        A CSV file that has every finished point at once; thresholds that it has already, from the
+        same curve, are not computed again, and those that were not found are.
     progress : callable, optional
         Called with one line of text now and then.
 
@@ -234,7 +234,7 @@ def _continued(
         digits = curve.digits if ahead == value else min(curve.digits, _ON_THE_WAY)
         try:
             found = crossing(model, curve.name, digits, _extrapolated(path, ahead), report)
-        except NotFound:
+        except ComputationFailed:
             way *= 0.5
             continue
         if ahead == value:
@@ -313,7 +313,8 @@ def _read(path: Path, curve: ThresholdCurve) -> dict[float, CurvePoint]:
     try:
         for row in rows:
             value = float(row[curve.over])
-            points[value] = CurvePoint(value=value, reason=row["reason"])
+            if None in row.values() or None in row:
+                raise ValueError("a row of another length")
             if row["alpha"]:
                 at = {
                     branch: FrozenMapping(

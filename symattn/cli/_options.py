@@ -24,6 +24,7 @@ _SAME_NAME = (
     "length",
     "alpha",
     "over",
+    "all",
     "branch",
     "digits",
     "certificate",
@@ -72,7 +73,8 @@ def values_over(text: str) -> tuple[str, list[float]]:
     """
     allowed = "NAME=A:B:N with A < B and N from 2 to 1000, as in omega=0:0.5:26"
     parts = _over(text)
-    if len(parts) != 4 or not all(_NUMBER.fullmatch(part) for part in parts[1:3]):
+    ends = [number(part) for part in parts[1:3]]
+    if len(parts) != 4 or not all(isinstance(x, float) and math.isfinite(x) for x in ends):
         raise InvalidInput.of("over", text, allowed)
     low, high, count = Fraction(parts[1]), Fraction(parts[2]), whole_number(parts[3])
     if not low < high or isinstance(count, str) or not 2 <= count <= 1000:

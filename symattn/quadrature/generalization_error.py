@@ -49,9 +49,9 @@ def mean_test_loss(model: AttentionModel, overlaps: Overlaps, accuracy: float) -
 
     (h*, w) are jointly Gaussian as in state evolution; the derivative of the mean by an overlap is
     the mean of the loss times that of ln N(w). The trapezoidal rule in all four rotated coordinates
-    converges faster than geometrically: halving the step at least squares the relative error. Its
-    power 3/2 is what is claimed of a step, from the rules with every other node of h* or of w left
-    out. The relative `accuracy` is aimed at; the returned error says what was reached.
+    converges so fast that halving the step raises the relative error, below 1, to a power above
+    3/2. That power is claimed, of the difference to the rules with every other node of h* or of w
+    left out. The relative `accuracy` is aimed at; the returned error says what was reached.
     """
     sigma = model.require_solvable()
     half_width = math.sqrt(-2.0 * math.log(accuracy)) + 1.5
