@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symattn._numbers import with_error
+from symattn._numbers import significant_digits, with_error
 
 magnitudes = st.floats(min_value=1e-300, max_value=1e300)
 
@@ -47,3 +47,10 @@ def test_examples(value, error, shown, bound):
 )
 def test_nothing_is_shown_where_value_or_error_is_not_known(value, error):
     assert with_error(value, error) == ("not known", "")
+
+
+@pytest.mark.parametrize(
+    ("relative", "digits"), [(0.4e-6, 6), (0.6e-6, 5), (0.6, -1), (math.inf, 0), (math.nan, 0)]
+)
+def test_significant_digits_are_those_whose_half_unit_covers_the_error(relative, digits):
+    assert significant_digits(relative) == digits

@@ -43,6 +43,13 @@ def test_an_interrupted_run_continues_where_it_stopped(followed, tmp_path):
     assert len(stopped.read_text().splitlines()) == len(path.read_text().splitlines())
 
 
+@pytest.mark.slow
+def test_far_beyond_the_last_two_values_the_way_is_shortened():
+    curve = threshold_curve(MODEL, "alpha_l", over="omega", values=(0.1, 0.11, 0.4), digits=4)
+    found = threshold(AttentionModel(omega=0.4), "alpha_l", digits=4)
+    assert abs(curve.points[-1].alpha - found.alpha) <= curve.points[-1].error + found.error
+
+
 def test_a_value_without_threshold_is_a_row_with_the_reason():
     curve = threshold_curve(MODEL, "weak_positional", over="lambda", values=(0.01, 0.1), digits=15)
     absent, found = curve.points
@@ -82,8 +89,10 @@ def test_a_file_of_something_else_is_refused_and_left_alone(content, followed, t
     assert path.read_bytes() == before
 
 
-def test_a_file_with_a_torn_row_is_refused(followed, tmp_path):
+@pytest.mark.parametrize("cut", [2, 40, -3])
+def test_a_file_with_a_torn_row_is_refused(cut, followed, tmp_path):
     path = tmp_path / "torn.csv"
-    path.write_text(followed[0].read_text()[:-40])
+    *lines, last = followed[0].read_text().splitlines(keepends=True)
+    path.write_text("".join(lines) + last[:cut])
     with pytest.raises(InvalidInput, match="a new file or one of the same curve"):
         threshold_curve(MODEL, "alpha_l", over="omega", values=OMEGAS, digits=4, path=path)

@@ -1,5 +1,7 @@
 """alpha_c and alpha_l against published values, solves on either side, and finer solutions."""
 
+import itertools
+import math
 import random
 
 import pytest
@@ -84,11 +86,23 @@ def test_errors_hold_against_a_finer_solution_at_random_models(name):
 
 
 @pytest.mark.slow
-def test_all_crossings_include_the_lowest():
-    model = AttentionModel(omega=0.4)
-    several = all_thresholds(model, "alpha_l", digits=4)
-    assert several[0] == threshold(model, "alpha_l", digits=4)
-    assert [one.alpha for one in several] == sorted(one.alpha for one in several)
+@pytest.mark.parametrize("model", [AttentionModel(omega=0.2), AttentionModel(omega=0.1, lam=0.07)])
+def test_all_crossings_are_apart_and_each_is_one(model):
+    # at omega = 0.2 the positional branch has two pieces, at lambda = 0.07 none has jumps
+    several = all_thresholds(model, "alpha_c", digits=5)
+    assert several
+    for one, other in itertools.pairwise(several):
+        assert one.alpha + one.error < other.alpha - other.error
+    for one in several:
+        ends = [gap("alpha_c", model, one.alpha + k * one.error, 7)[0] for k in (-2, 2)]
+        assert min(ends) < 0.0 < max(ends)
+
+
+def test_a_crossing_out_of_reach_of_the_finest_grids_is_refused(monkeypatch):
+    # whatever the reason, the search must not start over and over
+    monkeypatch.setattr("symattn._crossing._error", lambda *_: math.inf)
+    with pytest.raises(ComputationFailed, match=r"0 digits reached .* 3 asked"):
+        threshold(AttentionModel(omega=0.1, lam=0.07), "alpha_c", digits=3)
 
 
 def test_no_crossing_is_said_with_its_reason():
