@@ -13,10 +13,10 @@ _CONTEXT = Context(prec=2000)
 
 
 def significant_digits(relative: float) -> int:
-    """The significant digits that a relative error leaves; 0 if it is not finite."""
+    """The significant digits that a relative error leaves; none if it is not finite."""
     if not math.isfinite(relative):
         return 0
-    return math.floor(-math.log10(max(2.0 * relative, 1e-300)))
+    return max(0, math.floor(-math.log10(max(2.0 * relative, 1e-300))))
 
 
 def with_error(value: Any, error: float) -> tuple[str, str]:

@@ -50,7 +50,7 @@ def test_nothing_is_shown_where_value_or_error_is_not_known(value, error):
 
 
 @pytest.mark.parametrize(
-    ("relative", "digits"), [(0.4e-6, 6), (0.6e-6, 5), (0.6, -1), (math.inf, 0), (math.nan, 0)]
+    ("relative", "digits"), [(0.4e-6, 6), (0.6e-6, 5), (0.6, 0), (math.inf, 0), (math.nan, 0)]
 )
 def test_significant_digits_are_those_whose_half_unit_covers_the_error(relative, digits):
     assert significant_digits(relative) == digits
