@@ -21,8 +21,11 @@ from symattn import (
 HERE = Path(__file__).resolve().parent
 OMEGAS = [k / 20 for k in range(11)]
 LAMBDAS = [0.05, 0.06, 0.07, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]
-CROSSINGS = {"alpha_c": 10, "alpha_l": 8}
-WEAK = {"weak_positional": 15, "weak_semantic": 15, "weak_bulk": 15}
+CROSSINGS = ("alpha_c", "alpha_l")
+DIGITS, MORE_DIGITS = 8, 10
+#: Where alpha_c is taken to more digits.
+MORE_AT = [0.0, 0.3, 0.4]
+WEAK = ("weak_positional", "weak_semantic", "weak_bulk")
 
 #: Public data of arXiv 2402.03902, by omega.
 PUBLISHED = {
@@ -49,60 +52,62 @@ with the overlaps there, and so can be interrupted. Errors are absolute.
 
 
 def curve(
-    model: AttentionModel, name: str, over: str, values: list[float], digits: int, file: str
+    model: AttentionModel, name: str, over: str, values: list[float], digits: int, which: str
 ) -> ThresholdCurve:
     def progress(text: str) -> None:
         if "done" in text:
             print(text, file=sys.stderr)
 
-    path = HERE / "tables" / file
+    path = HERE / "tables" / f"{name}_{which}_{digits}_digits.csv"
     return threshold_curve(
         model, name, over=over, values=values, digits=digits, path=path, progress=progress
     )
 
 
-def entry(point: CurvePoint, digits: int) -> str:
+def weak_entry(point: CurvePoint) -> str:
     if point.alpha is None:
         return "-"
-    star = "" if point.certificate == "proved" else " *"
-    return f"{point.alpha:.{digits}g}{star}"
+    return f"{point.alpha:.15g}" + ("" if point.certificate == "proved" else " *")
 
 
-def crossing_rows(name: str, digits: int, mixing: str) -> list[str]:
-    """alpha with its error, the published figure, and how far replica symmetry can be trusted."""
+def crossing_points(name: str, mixing: str) -> list[tuple[CurvePoint, int]]:
+    """The points of a table and the digits that they are for."""
     model = AttentionModel(mixing=STANDARD if mixing == "standard" else ASYMMETRIC)
-    found = curve(model, name, "omega", OMEGAS, digits, f"{name}_{mixing}.csv")
+    found = curve(model, name, "omega", OMEGAS, DIGITS, mixing)
+    points = {point.value: (point, DIGITS) for point in found.points}
+    if name == "alpha_c" and mixing == "standard":
+        finer = curve(model, name, "omega", MORE_AT, MORE_DIGITS, mixing)
+        points |= {point.value: (point, MORE_DIGITS) for point in finer.points}
+    return list(points.values())
+
+
+def crossing_rows(name: str, mixing: str) -> list[str]:
+    """alpha with its error, the published figure, and how far replica symmetry can be trusted."""
     published = PUBLISHED[name] if mixing == "standard" else {}
-    rows = [
-        f"| omega | {name} | error |{' published | deviation |' if published else ''} replicon | "
-        "jump_flux |",
-        f"|---|---|---|{'---|---|' if published else ''}---|---|",
-    ]
-    for point in found.points:
-        if point.alpha is None:
-            row = f"| {point.value:g} | - | - |" + (" - | - |" if published else "") + " - | - |"
-        else:
-            row = f"| {point.value:g} | {point.alpha:.{digits + 1}g} | {point.error:.1e} |"
-            if published:
-                other = published.get(point.value)
-                row += (
-                    " - | - |" if other is None else f" {other} | {other / point.alpha - 1:+.1%} |"
-                )
-            for name_of in ("replicon", "jump_flux"):
-                shown = [f"{values[name_of]:.2g}" for values in point.at.values()]
-                row += f" {', '.join(shown)} |"
+    titles = ["omega", name, "error", *(["published", "deviation"] if published else [])]
+    rows = [[*titles, "replicon", "jump_flux"], ["---"] * (len(titles) + 2)]
+    for point, digits in crossing_points(name, mixing):
+        row = [f"{point.value:g}", *["-"] * (len(titles) + 1)]
+        if point.alpha is not None:
+            row[1:3] = f"{point.alpha:.{digits + 1}g}", f"{point.error:.1e}"
+            if point.value in published:
+                other = published[point.value]
+                row[3:5] = f"{other}", f"{other / point.alpha - 1:+.1%}"
+            row[-2:] = (
+                ", ".join(f"{values[of]:.2g}" for values in point.at.values())
+                for of in ("replicon", "jump_flux")
+            )
         rows.append(row)
-    return rows
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def weak_rows() -> list[str]:
     columns = [
-        curve(AttentionModel(), name, "lambda", LAMBDAS, digits, f"{name}.csv").points
-        for name, digits in WEAK.items()
+        curve(AttentionModel(), name, "lambda", LAMBDAS, 15, "standard").points for name in WEAK
     ]
     rows = ["| lambda | " + " | ".join(WEAK) + " |", "|---|---|---|---|"]
     for points in zip(*columns, strict=True):
-        rows.append(f"| {points[0].value:g} | " + " | ".join(entry(p, 15) for p in points) + " |")
+        rows.append(f"| {points[0].value:g} | " + " | ".join(map(weak_entry, points)) + " |")
     return rows
 
 
@@ -117,8 +122,8 @@ def main() -> None:
             if mixing == "standard"
             else ""
         )
-        for name, digits in CROSSINGS.items():
-            parts.append("\n".join(crossing_rows(name, digits, mixing)) + "\n\n")
+        for name in CROSSINGS:
+            parts.append("\n".join(crossing_rows(name, mixing)) + "\n\n")
     parts.append(
         "## Weak learning at sigma = 0.5, omega = 0.3, A = [[0.6, 0.4], [0.4, 0.6]]\n\n"
         "- where Q = 0 is no regular fixed point, * where the error is estimated, not proved.\n\n"
