@@ -100,7 +100,7 @@ def _instead(curve: Curve, passed: list[At]) -> str:
     """What a branch without spinodals does, in words."""
     alphas = [curve.parameter(at.y) for at in passed]
     largest = [np.max(np.linalg.eigvals(at.step.jacobian).real) for at in passed]
-    stable = [value < 1.0 for value in largest]
+    stable = [value <= 1.0 for value in largest]
     if all(stable) or not any(stable):
         what = f"is {'stable' if stable[0] else 'unstable'} all along"
     else:
@@ -160,6 +160,8 @@ def _fixed_point(curve: Curve, located: Located) -> FixedPoint:
         **{hat: abs(values[hat]) / alpha for hat in Hats._fields},
         "train_loss": point.envelope,
         "train_loss_direct": point.envelope,
+        "replicon": abs(1.0 - point.replicon) / alpha,
+        "jump_flux": abs(point.jump_flux) / alpha,
     }
     errors = dict(point.errors)
     for number, slope in by_alpha.items():

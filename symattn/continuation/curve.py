@@ -116,6 +116,10 @@ class Curve:
         own = overlap_scale(self.overlaps(y))
         return np.array([*np.maximum(own, least)[self.unknowns], 1.0])
 
+    def inwards(self, coordinate: float, change: float) -> float:
+        """A change of the coordinate, turned round where it would leave the domain of omega."""
+        return -change if self.over == "omega" and coordinate + change > 1.0 else change
+
     def setting(self, parameter: float) -> tuple[AttentionModel, float]:
         """Model and sample complexity at a value of the parameter."""
         if self.over == "alpha":
@@ -168,26 +172,28 @@ class Curve:
         there, change = self._changed(step, parameter, resolution)
         return np.subtract(there.image, step.image) / change
 
-    def _changed(self, step: Step, parameter: float, resolution: Resolution) -> tuple[Step, float]:
+    def _changed(
+        self, step: Step, parameter: float, resolution: Resolution, factor: float = 1.0
+    ) -> tuple[Step, float]:
         """State evolution at the same overlaps and a slightly changed parameter, and the change."""
-        change = _CHANGE * parameter if self.over == "sigma" else _CHANGE
-        if self.over == "omega" and parameter + change > 1.0:
-            change = -change
+        change = factor * (_CHANGE * parameter if self.over == "sigma" else _CHANGE)
+        change = self.inwards(parameter, change)
         model, alpha = self.setting(parameter + change)
         return evolve(model, alpha, step.overlaps, resolution), change
 
-    def train_loss_slope(self, at: At) -> float:
+    def train_loss_slope(self, at: At, factor: float = 1.0) -> float:
         """Derivative of eps_t by the parameter along the branch.
 
         d eps_t/d alpha = E[M] and d eps_t/d lambda = q/(2 sigma^2). In omega and sigma it is the
-        difference at fixed overlaps, since eps_t is stationary in them and in the hats.
+        difference at fixed overlaps, since eps_t is stationary in them and in the hats; `factor` is
+        how much larger than usual the change is by which it is taken.
         """
         if self.over == "alpha":
             return float(at.step.expectations.means[columns.ENVELOPE])
         if self.over == "lambda":
             return at.step.overlaps.q / (2.0 * self.model.rho)
         resolution = Resolution.for_accuracy(at.accuracy)
-        there, change = self._changed(at.step, self.parameter(at.y), resolution)
+        there, change = self._changed(at.step, self.parameter(at.y), resolution, factor)
         return (there.train_loss - at.step.train_loss) / change
 
     def test_error(self, at: At) -> MeanTestLoss:

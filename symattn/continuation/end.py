@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from symattn._frozen import FrozenMapping
+from symattn._typing import FloatArray
 from symattn.continuation.curve import At, Curve
 from symattn.continuation.points import branch_point
 from symattn.continuation.results import SpecialPoint
@@ -28,22 +29,24 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
         coarse = _at_zero(curve, nodes[-3:])
         fine = _at_zero(curve.finer(1e-2), nodes[-3:])
         if coarse is not None and fine is not None:
-            error = abs(fine[1] - fine[0])
-            covered = abs(fine[0] - parameter)
+            parabola, line = fine
+            errors = np.abs(line - parabola)
+            covered = np.abs(parabola - [parameter, overlaps.V])
+            linear = errors <= _LINEAR * covered
             note = "q goes to 0 (extrapolated): the branch ends at Q = 0"
-            if error > _LINEAR * covered:  # not linear in q: a root or a logarithm
-                error = _SAFETY * covered
+            if not linear[0]:  # in q: a root or a logarithm
                 note = "q goes to 0, but not linearly: extrapolated roughly"
-            error += _SAFETY * abs(fine[0] - coarse[0])
+            errors = np.where(linear & linear[0], errors, np.maximum(errors, _SAFETY * covered))
+            errors += _SAFETY * np.abs(parabola - coarse[0])
             return SpecialPoint(
                 kind="end",
-                parameter=fine[0],
-                overlaps=Overlaps(0.0, 0.0, last.step.overlaps.V, 0.0),
+                parameter=float(parabola[0]),
+                overlaps=Overlaps(0.0, 0.0, float(parabola[1]), 0.0),
                 errors=FrozenMapping(
                     {
-                        "parameter": error,
+                        "parameter": float(errors[0]),
                         **dict.fromkeys(Overlaps._fields, 0.0),
-                        "V": _SAFETY * abs(last.step.overlaps.V - nodes[-3].step.overlaps.V),
+                        "V": float(errors[1]),
                     }
                 ),
                 note=note,
@@ -63,15 +66,21 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
     )
 
 
-def _at_zero(curve: Curve, nodes: list[At]) -> tuple[float, float] | None:
-    """The parameter extrapolated to q = 0, by a parabola and by a line."""
+def _at_zero(curve: Curve, nodes: list[At]) -> tuple[FloatArray, FloatArray] | None:
+    """Parameter and V extrapolated to q = 0, by parabolas and by lines."""
     across = np.zeros(len(nodes[0].y))
     across[0] = 1.0
     again = [curve.correct(at.y, across) for at in nodes]
     if any(at is None for at in again):
         return None
     q = [at.y[0] for at in again if at is not None]
-    values = [curve.parameter(at.y) for at in again if at is not None]
-    parabola = np.polynomial.Polynomial.fit(q, values, 2)
-    line = np.polynomial.Polynomial.fit(q[-2:], values[-2:], 1)
-    return float(parabola(0.0)), float(line(0.0))
+    values = [[curve.parameter(at.y), curve.overlaps(at.y).V] for at in again if at is not None]
+
+    def at_zero(degree: int) -> FloatArray:
+        fits = (
+            np.polynomial.Polynomial.fit(q[-degree - 1 :], column[-degree - 1 :], degree)
+            for column in zip(*values, strict=True)
+        )
+        return np.array([fit(0.0) for fit in fits])
+
+    return at_zero(2), at_zero(1)

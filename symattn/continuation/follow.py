@@ -147,7 +147,8 @@ def leave_at(
     """
     if special.kind != "symmetry breaking":
         raise InvalidInput.of("special", special.kind, "a point of kind symmetry breaking")
-    request = _Request.checked(branch.model, branch.over, low, high, branch.alpha, digits, progress)
+    alpha = None if branch.over == "alpha" else branch.alpha
+    request = _Request.checked(branch.model, branch.over, low, high, alpha, digits, progress)
     return _left(request, branch, special)
 
 
@@ -194,6 +195,8 @@ class _Request:
         ):
             raise InvalidInput.of("digits", digits, f"a whole number from 2 to {_MOST_DIGITS}")
         if over == "alpha":
+            if alpha is not None:
+                raise InvalidInput.of("alpha", alpha, "left out when alpha is followed in")
             alpha = low
         elif alpha is None:
             raise InvalidInput(
@@ -260,11 +263,17 @@ def _followed(request: _Request, curve: Curve, start: Node, *, leaving: bool = F
         nodes.append(ahead.at)
         here = ahead
     limit = _limit(request, curve, here)
+    if limit is not None and limit.at is not here.at:
+        try:
+            found = between(curve, here, limit, request.digits)
+        except NotFound:  # as above
+            limit = None
+        else:
+            special += found
+            if not any(s.kind == "merger" for s in found):
+                nodes.append(limit.at)
     if limit is None:
         special.append(_end(request, curve, [start.at, *nodes]))
-    elif limit.at is not here.at:
-        special += between(curve, here, limit, request.digits)
-        nodes.append(limit.at)
     return _Half(nodes, special)
 
 

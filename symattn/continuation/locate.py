@@ -169,22 +169,31 @@ def locate(curve: Curve, condition: Condition, solved: Solved, digits: int) -> L
 
 
 def _gradient(curve: Curve, condition: Condition, solved: Solved) -> FloatArray:
-    """Derivative of the condition by y, by differences."""
+    """Derivative of the condition by y, by differences on the curve's own grids."""
     scale = curve.scale(solved.at.y)
+    here = condition.value(curve, curve.at(solved.at.y))
+    changes = _CHANGE * scale
+    changes[-1] = curve.inwards(solved.at.y[-1], changes[-1])
     row = np.zeros(len(scale))
-    for k, change in enumerate(_CHANGE * scale):
+    for k, change in enumerate(changes):
         y = solved.at.y.copy()
         y[k] += change
-        row[k] = (condition.value(curve, curve.at(y)) - solved.value) / change
+        row[k] = (condition.value(curve, curve.at(y)) - here) / change
     return row
 
 
 def _compared(curve: Curve, condition: Condition, fine: Solved) -> Located:
-    """A solution on finer grids, with the difference to the curve's own."""
+    """A solution on finer grids, with the difference to the curve's own.
+
+    Where the system is singular there, how far the solution may lie from it is not known: infinite.
+    """
     coarse = curve.at(fine.at.y)
     apart = np.abs([*(fine.at.residual - coarse.residual), fine.value])
     apart[-1] = abs(fine.value - condition.value(curve, coarse))
     noise = fine.at.noise * np.array([*np.abs(fine.at.y[:-1]), condition.size])
-    inverse = np.abs(np.linalg.inv(np.vstack([fine.at.matrix, fine.row])))
-    moved = np.abs(fine.change) + inverse @ (_SAFETY * apart + noise)
+    try:
+        inverse = np.abs(np.linalg.inv(np.vstack([fine.at.matrix, fine.row])))
+        moved = np.abs(fine.change) + inverse @ (_SAFETY * apart + noise)
+    except np.linalg.LinAlgError:
+        moved = np.full(len(fine.at.y), np.inf)
     return Located(coarse=coarse, fine=fine.at, change=fine.change, moved=moved)

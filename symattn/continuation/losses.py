@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -14,6 +15,8 @@ from symattn.continuation.results import Branch, BranchPoint, LossCrossing
 from symattn.errors import InvalidInput
 
 _MOST_STEPS = 12
+#: By how much a difference, of grids or of changes of the parameter, is taken larger.
+_SAFETY = 2.0
 
 
 def loss_crossings(
@@ -100,8 +103,33 @@ class _Pair:
     @property
     def slope(self) -> float:
         """Derivative of the difference by the parameter."""
-        one, other = self.curves
-        return one.train_loss_slope(self.at[0]) - other.train_loss_slope(self.at[1])
+        return self._slope()
+
+    def _slope(self, factor: float = 1.0) -> float:
+        one, other = (
+            curve.train_loss_slope(at, factor)
+            for curve, at in zip(self.curves, self.at, strict=True)
+        )
+        return one - other
+
+    @property
+    def least_slope(self) -> float:
+        """What the slope's modulus exceeds; 0 if the slope is not known to differ from 0.
+
+        It may err by its differences between grids and, in omega and sigma, between changes of the
+        parameter.
+        """
+        curves = (self.curves[0].finer(0.1), self.curves[1].finer(0.1))
+        at = (curves[0].at(self.at[0].y), curves[1].at(self.at[1].y))
+        slope = _Pair(curves, at).slope
+        apart = abs(slope - self.slope) + abs(self._slope(2.0) - self.slope)
+        return max(0.0, abs(slope) - _SAFETY * apart)
+
+    @property
+    def root(self) -> float:
+        """Where the difference vanishes by Newton's method; infinite without a slope."""
+        slope = self.slope
+        return self.parameter - self.difference / slope if slope else math.inf
 
     def moved(self, parameter: float, factor: float = 1.0) -> _Pair | None:
         """At another value of the parameter, on other grids; None if either branch is lost."""
@@ -118,12 +146,12 @@ class _Pair:
         names = [curve.name for curve in self.curves]
         uncertainty = one.errors["train_loss"] + other.errors["train_loss"]
         uncertainty += abs(one.train_loss - other.train_loss)
+        least_slope = self.least_slope
         first_is_lower = self.slope > 0.0
         return LossCrossing(
             branches=(names[0], names[1]) if first_is_lower else (names[1], names[0]),
             parameter=self.parameter,
-            # the slope is good to a percent or better
-            error=1.02 * uncertainty / abs(self.slope),
+            error=uncertainty / least_slope if least_slope else math.inf,
             train_loss=one.train_loss,
             train_loss_error=uncertainty,
             overlaps=(one.overlaps, other.overlaps)
@@ -143,7 +171,7 @@ def _crossing(
     if min(abs(low.difference), abs(high.difference)) < noise:
         return None  # the branches merge nearby
     here, best = low, None
-    parameter = low.parameter - low.difference / low.slope
+    parameter = low.root
     while True:
         for _ in range(_MOST_STEPS):
             if not low.parameter <= parameter <= high.parameter:
@@ -156,7 +184,7 @@ def _crossing(
                 low = here
             else:
                 high = here
-            parameter = here.parameter - here.difference / here.slope
+            parameter = here.root
             if abs(parameter - here.parameter) < 0.01 * 10.0**-digits * abs(parameter):
                 break
         crossing = here.certified()
@@ -165,7 +193,7 @@ def _crossing(
         enough = best.error <= 0.5 * 10.0**-digits * abs(best.parameter)
         if enough or here.curves[0].accuracy < FINEST:
             return best
-        finer = here.moved(parameter, 0.03)
+        finer = here.moved(min(max(parameter, low.parameter), high.parameter), 0.03)
         if finer is None:
             return best
         here = finer

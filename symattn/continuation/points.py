@@ -38,7 +38,7 @@ def branch_point(curve: Curve, at: At) -> BranchPoint:
         train_loss=step.train_loss,
         train_loss_slope=curve.train_loss_slope(at),
         test_error=test.value,
-        stable=bool(np.max(eigenvalues.real) < 1.0),
+        stable=bool(np.max(eigenvalues.real) <= 1.0),
         errors=FrozenMapping(
             {
                 **dict(zip(Overlaps._fields, map(float, moved), strict=True)),

@@ -66,7 +66,9 @@ class SpecialPoint:
     overlaps : Overlaps
         At an end, those of the last point that was found, or of Q = 0.
     errors : mapping
-        Absolute, of the parameter (`parameter`) and of q, m, V, theta.
+        Absolute, of the parameter (`parameter`) and of q, m, V, theta. Where `note` says "not
+        located" or "lost on finer grids" they are the length of a step, which is no bound; so is
+        that of the parameter at an end that is only the last point that was found.
     note : str
         What happens there, in words.
     direction : str
@@ -96,7 +98,7 @@ class LossCrossing:
     branches : tuple of str
         Names of the two; the first has the lower loss at smaller values of the parameter.
     parameter, error : float
-        Where, and its absolute error.
+        Where, and its absolute error; infinite if the losses are not known to differ nearby.
     train_loss : float
         eps_t of both, up to `train_loss_error`.
     train_loss_error : float
@@ -229,8 +231,8 @@ class BranchMap:
                     self.over: crossing.parameter,
                     "train_loss": crossing.train_loss,
                     "errors": {
-                        self.over: crossing.error,
-                        "train_loss": crossing.train_loss_error,
+                        self.over: _known(crossing.error),
+                        "train_loss": _known(crossing.train_loss_error),
                     },
                     "overlaps": [overlaps._asdict() for overlaps in crossing.overlaps],
                 }
@@ -291,5 +293,5 @@ def _known(error: float) -> float | None:
     return error if math.isfinite(error) else None
 
 
-def _named(errors: Mapping[str, float], over: str) -> dict[str, float]:
-    return {over if name == "parameter" else name: error for name, error in errors.items()}
+def _named(errors: Mapping[str, float], over: str) -> dict[str, float | None]:
+    return {over if name == "parameter" else name: _known(error) for name, error in errors.items()}

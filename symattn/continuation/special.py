@@ -16,7 +16,14 @@ from symattn.continuation.conditions import (
     symmetry_breaking,
 )
 from symattn.continuation.curve import NAME_OF, At, Curve, own_overlaps, vanished
-from symattn.continuation.locate import Located, locate, secant_slope, solve, solve_between
+from symattn.continuation.locate import (
+    Located,
+    Solved,
+    locate,
+    secant_slope,
+    solve,
+    solve_between,
+)
 from symattn.continuation.results import SpecialPoint
 from symattn.continuation.walk import LONGEST_STEP, Node
 from symattn.errors import ComputationFailed, NotFound
@@ -26,6 +33,7 @@ from symattn.overlaps import Overlaps
 _MEETING = 0.2
 #: In units of its scale: an overlap below this is 0.
 _VANISHED = 1e-2
+_SEEN = "seen between two points, not located"
 
 
 def between(
@@ -57,7 +65,8 @@ def between(
             continue
         located = _located(curve, condition, here.at, ahead.at, digits)
         if located is None:
-            found.append((0.5 * length(ahead.at.y), _unrefined(curve, condition, here, ahead)))
+            y = 0.5 * (here.at.y + ahead.at.y)
+            found.append((length(y), _unrefined(curve, condition, y, _SEEN)))
         # beyond a merger the branch is its own mirror image, and on it det(1 - J) is 0 too
         elif length(located.fine.y) <= end and not vanished(curve, located.fine.y, _VANISHED):
             rising = values[1] > values[0]
@@ -71,8 +80,10 @@ def _located(
 ) -> Located | None:
     """The special point between two points of the curve; None if it is not found or lost."""
     solved = solve_between(curve, condition, here, ahead)
-    if solved is None:
-        return None
+    return None if solved is None else _refined(curve, condition, solved, digits)
+
+
+def _refined(curve: Curve, condition: Condition, solved: Solved, digits: int) -> Located | None:
     with contextlib.suppress(ComputationFailed):
         return locate(curve, condition, solved, digits)
     return None
@@ -104,9 +115,8 @@ def _special(curve: Curve, condition: Condition, located: Located, note: str) ->
     )
 
 
-def _unrefined(curve: Curve, condition: Condition, here: Node, ahead: Node) -> SpecialPoint:
-    """A point that shows between two neighbours and could not be located."""
-    y = 0.5 * (here.at.y + ahead.at.y)
+def _unrefined(curve: Curve, condition: Condition, y: FloatArray, note: str) -> SpecialPoint:
+    """A point that is known roughly and could not be located."""
     parameter = curve.parameter(y)
     unit = LONGEST_STEP * curve.scale(y)
     errors = dict.fromkeys(Overlaps._fields, 0.0)
@@ -116,7 +126,7 @@ def _unrefined(curve: Curve, condition: Condition, here: Node, ahead: Node) -> S
         parameter=parameter,
         overlaps=curve.overlaps(y),
         errors=FrozenMapping({"parameter": LONGEST_STEP * curve.unit(y), **errors}),
-        note="seen between two points, not located",
+        note=note,
         direction=condition.direction,
     )
 
@@ -131,15 +141,14 @@ def merger(curve: Curve, y: FloatArray, k: int, digits: int) -> SpecialPoint:
     ------
     NotFound
         If the other branch is not found there: then this one ends at Q = 0.
-    ComputationFailed
-        If it is lost on finer grids.
     """
     rest = replace(curve, name=NAME_OF[frozenset({*curve.unknowns} - {k})])
     guess = rest.pack(curve.overlaps(y), curve.parameter(y))
     first = rest.correct_at(guess, curve.parameter(y))
     second = None
     if first is not None:
-        ahead = first.y + 1e-2 * rest.tangent(first, rest.along_parameter)
+        step = rest.inwards(first.y[-1], 1e-2)
+        ahead = first.y + step * rest.tangent(first, rest.along_parameter)
         second = rest.correct(ahead, rest.along_parameter)
     condition = symmetry_breaking(k)
     solved = None
@@ -148,6 +157,10 @@ def merger(curve: Curve, y: FloatArray, k: int, digits: int) -> SpecialPoint:
         solved = solve(rest, condition, first.y, row)
     if solved is None or np.max(np.abs((solved.at.y - guess) / rest.scale(guess))) > _MEETING:
         raise NotFound(f"the {rest.name} branch was not met")
-    point = _special(rest, condition, locate(rest, condition, solved, digits), "")
+    located = _refined(rest, condition, solved, digits)
     note = f"{condition.direction} reaches 0 on the {rest.name} branch"
-    return replace(point, kind="merger", note=note)
+    if located is None:
+        point = _unrefined(rest, condition, solved.at.y, f"{note}; lost on finer grids")
+    else:
+        point = _special(rest, condition, located, note)
+    return replace(point, kind="merger")

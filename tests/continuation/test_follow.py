@@ -9,6 +9,7 @@ from symattn import AttentionModel, ComputationFailed, InvalidInput, solve
 from symattn.continuation import follow_branch, leave_at
 from symattn.quadrature.expectations import Resolution
 from symattn.state_evolution import evolve
+from symattn.zero_point import zero_point
 
 SMOOTH = AttentionModel(lam=0.1)  # nothing jumps
 
@@ -66,6 +67,8 @@ def test_a_branch_leaves_zero_where_the_closed_form_says(branch, expected, reque
     assert "Q = 0" in end.note
     assert abs(end.parameter - expected) <= end.error
     assert end.error < 1e-3
+    assert abs(end.overlaps.V - zero_point(SMOOTH, expected).V) <= end.errors["V"]
+    assert end.errors["V"] < 1e-2
 
 
 def test_the_slope_of_the_loss_in_alpha_is_the_envelope(positional):
@@ -160,6 +163,7 @@ REQUEST = {"branch": "semantic", "low": 1.0, "high": 2.0}
         ({"low": "1"}, "alpha=1"),
         ({"high": math.inf}, "alpha=inf"),
         ({"low": math.nan}, "alpha=nan"),
+        ({"alpha": 1.5}, "alpha = 1.5"),
         ({"digits": 9}, "digits = 9"),
         ({"digits": True}, "digits = True"),
         ({"over": "lambda"}, "alpha is missing"),
