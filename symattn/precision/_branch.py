@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -84,11 +84,10 @@ class Branch:
         branch = cls(model, name, near, plan, finest)
         branch._require_feasible(alpha, digits)
         branch.require_no_jumps(alpha, digits, math.exp(plan.log_fold))
-        return (
-            branch
-            if finest <= _SAMPLED
-            else cls(model, name, near, Plan.of(model, near.step.overlaps, finest), finest)
-        )
+        if finest > _SAMPLED:
+            branch = replace(branch, plan=Plan.of(model, near.step.overlaps, finest))
+            branch._require_feasible(alpha, digits)
+        return branch
 
     @property
     def start(self) -> Overlaps:
@@ -170,9 +169,9 @@ class Branch:
             )
 
     def _nodes(self, aim: float) -> float:
-        """About how many nodes; beyond the digits sampled they grow with the fourth power."""
+        """About how many nodes; beyond the digits sampled they grow with the sixth power."""
         sampled = min(aim, self.plan.aim)
-        return self.plan.nodes(sampled) * (aim / sampled) ** 4
+        return self.plan.nodes(sampled) * (aim / sampled) ** 6
 
 
 def _apart(one: tuple[Any, ...], other: tuple[Any, ...]) -> AnyArray:

@@ -8,6 +8,7 @@ from typing import Any
 
 from mpmath import mp
 
+from symattn._exact import number
 from symattn._progress import Progress
 from symattn.kernels.generated.mpmath_l2_r1_t1 import (
     hats,
@@ -19,7 +20,6 @@ from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
 from symattn.precision._plan import Plan
 from symattn.precision._worker import compute
-from symattn.weak_learning._estimate import number
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Means:
     response : mpf
         E|dg/dw|_F^2, or 0 if it is not wanted.
     rounding : mpf
-        Bound on what the arithmetic adds to each sum.
+        Bound on what the arithmetic adds to each of them.
     fold : float
         Weight of det(I + V Hess loss) < 0 at the nodes.
     nodes : int
@@ -84,7 +84,8 @@ def channel_means(
         envelope=totals["loss"] + overlaps.V * totals["g_squared"] / 2,
         loss=totals["loss"],
         response=totals["square_k"],
-        rounding=sums.rounding,
+        # g_mean and envelope are made of sums with these weights
+        rounding=max(mp.sqrt(2), 1 + overlaps.V / 2) * sums.rounding,
         fold=math.exp(sums.log_fold),
         nodes=sums.nodes,
     )

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from mpmath import mp, mpf
 
+from symattn._exact import number
+from symattn._rest_grid import Grid, binary
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.precision._integrands import Law
@@ -21,8 +23,6 @@ from symattn.precision._steps import (
     samples_with_weight,
     window,
 )
-from symattn.weak_learning._estimate import number
-from symattn.weak_learning._grid import Grid, binary
 
 LN10 = math.log(10.0)
 #: Digits beyond those aimed at that are worked with.

@@ -21,8 +21,8 @@ from symattn.errors import ComputationFailed
 from symattn.kernels.generated import numpy_l2_r1_t1 as kernels
 from symattn.precision._integrands import Law, student, target
 
-#: Shifts y, in units of s for x and of sigma for h*.
-_SHIFTS = 0.3 * 1.3 ** np.arange(16)
+#: Shifts y, in units of s for x and of sigma for h*; far out poles are near, if sigma is large.
+_SHIFTS = np.array([0.0, *(0.3 * 1.3 ** np.arange(-8, 16))])
 #: Samples of x along an axis, and the spacing of those of h*: where they are shifted, and else.
 _SAMPLES = (32, 16)
 _SPACINGS = (0.8, 1.6)
@@ -31,7 +31,10 @@ _LARGEST_BOX = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """ln of the integrand, by place and shift, and how far from each place the nearest pole is."""
+    """ln of the integrand, by place and shift, and how far from each place the nearest pole is.
+
+    The first shift is 0.
+    """
 
     logs: FloatArray
     shifts: FloatArray
@@ -46,11 +49,9 @@ class Growth:
             falls = np.logical_and.accumulate(np.diff(logs, axis=1) <= 0.0, axis=1)
             usable = below_poles.copy()
             usable[:, 1:] &= falls
-            # without a shift there is nothing to gain
-            least = np.where(usable, logs, np.inf).min(axis=1)
-            return float(np.logaddexp.reduce(np.minimum(least, logs[:, 0])))
+            return float(np.logaddexp.reduce(np.where(usable, logs, np.inf).min(axis=1)))
 
-        low, high = 1e-3 * float(self.shifts[0]), 100.0 * float(self.shifts[-1])
+        low, high = 1e-3 * float(self.shifts[1]), 100.0 * float(self.shifts[-1])
         for _ in range(60):
             middle = math.sqrt(low * high)
             if error(middle) > -decay:

@@ -17,6 +17,7 @@ import numpy as np
 from mpmath import mp, mpf
 
 from symattn._crossing import Start
+from symattn._exact import number
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress
 from symattn._search import SearchEnded
@@ -29,7 +30,6 @@ from symattn.overlaps import Hats, Overlaps
 from symattn.precision._aims import ATTEMPTS, CANCELLED, finer, first_aim, next_aim
 from symattn.precision._branch import GAIN, Branch, matrix, require_flint
 from symattn.thresholds import Threshold
-from symattn.weak_learning._estimate import number
 
 #: Digits of a double.
 _DOUBLE = 15
@@ -70,6 +70,8 @@ def precise_crossing(
             }
             with mp.workdps(math.ceil(finest) + 15):
                 alpha, error = _crossed(name, start.alpha, branches, goal, digits, progress)
+                if digits <= _DOUBLE:
+                    error += abs(alpha - float(alpha))
             reached = math.floor(-mp.log10(2 * error / alpha))
             if reached >= digits:
                 break
@@ -81,12 +83,11 @@ def precise_crossing(
     except SearchEnded as ended:
         raise ComputationFailed(f"{name}: lost near alpha = {start.alpha:.6g} ({ended})") from ended
     at = {
-        branch: fixed_point(model, start.alpha, branch, _DIGITS_AT, overlaps, progress)
+        branch: fixed_point(model, float(alpha), branch, _DIGITS_AT, overlaps, progress)
         for branch, overlaps in start.overlaps.items()
     }
     if digits <= _DOUBLE:
-        error = math.nextafter(float(error + abs(alpha - float(alpha))), math.inf)
-        alpha = float(alpha)
+        alpha, error = float(alpha), math.nextafter(float(error), math.inf)
     return Threshold(
         name=name,
         model=model,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from mpmath import mp
 
+from symattn._exact import number
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress
 from symattn._search import SearchEnded, require_on_branch
@@ -27,7 +28,6 @@ from symattn.model import AttentionModel, shortest_decimal
 from symattn.overlaps import Hats, Overlaps
 from symattn.precision._aims import ATTEMPTS, CANCELLED, finer, first_aim, next_aim
 from symattn.precision._branch import GAIN, KNOWN, Branch
-from symattn.weak_learning._estimate import number
 
 if TYPE_CHECKING:
     from symattn.precision._evolve import PreciseStep

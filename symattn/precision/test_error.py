@@ -17,13 +17,13 @@ from flint import arb, arb_mat
 from mpmath import mpf
 
 from symattn._balls import ball, from_mpf, precision, to_mpf
+from symattn._rest_grid import binary
 from symattn._typing import FloatArray
 from symattn.kernels.generated.arb_l2_r1_t1 import student_jet, target
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.precision._steps import Growth, steepest
 from symattn.quadrature import generalization_error
-from symattn.weak_learning._grid import binary
 
 #: Relative accuracy of gradients.
 _GRADIENT = 1e-12
@@ -118,7 +118,7 @@ def _steps(scale: float, narrowness: float, middle: float, cut_off: float) -> tu
     inside = x**2 + y**2 < radius**2
     u, v = middle + scale * x[inside], scale * y[inside]
     outer = -0.5 * (x[inside] ** 2 + y[inside] ** 2)
-    shifts = 0.3 * 1.2 ** np.arange(24) * math.sqrt(narrowness)
+    shifts = np.array([0.0, *(0.3 * 1.2 ** np.arange(-12, 24))]) * math.sqrt(narrowness)
     logs = outer[:, None] + 0.5 * shifts**2 / narrowness
     logs += 2.0 * math.log(axis[1] - axis[0])
 

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from mpmath import mp, mpf
 
+from symattn._exact import number
 from symattn._progress import Progress
+from symattn._rest_grid import Grid, RestLaw, grid_for, rest_means
 from symattn.errors import ComputationFailed
 from symattn.fixed_points import FixedPoint, digits_reached, zero_fixed_point
-from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, target, test_loss
+from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, test_loss
 from symattn.model import AttentionModel, shortest_decimal
 from symattn.precision._aims import ATTEMPTS, finer, first_aim, next_aim
-from symattn.weak_learning._estimate import number
-from symattn.weak_learning._grid import Grid, grid_for
 from symattn.zero_point import ZeroPoint
 
 #: More nodes than that take longer than about ten minutes.
@@ -124,25 +124,12 @@ def _means(model: AttentionModel, V: Any, aim: float, progress: Progress) -> _Me
     """The means over h*, by the trapezoidal rule, for so many digits."""
     grid = _grid(model, aim)
     progress(f"zero: sums for {aim:.0f} digits over {grid.nodes:.0e} nodes of h*")
-    (a11, _), (_, a22) = model.exact("mixing")
-    mirrored = a11 == a22
-    exact = (model.exact("sigma"), model.exact("omega"), a11, a22)
-    sigma, omega, first, second = map(number, exact)
+    law = RestLaw.of(model)
     half = mpf(1) / 2
-    step_u, step_v = mpf(grid.step_u), mpf(grid.step_v)
-    totals = [mp.zero] * 5
-    for i, row in grid.rows(mirrored):
-        u = step_u * i
-        line = [mp.zero] * 5
-        for j in row:
-            v = step_v * j
-            t11, t22 = target(sigma * u, sigma * v, omega, first, second)
-            rest = rest_integrands(t11, t22, sigma * u, sigma * v, sigma, V)
-            loss = test_loss(half, half, t11, t22, sigma)
-            weight = mp.exp(-(v**2) / 2) * grid.multiplicity(i, j, mirrored)
-            values = (rest[1], rest[4], rest[5], rest[8], loss)
-            line = [total + weight * x for total, x in zip(line, values, strict=True)]
-        outer = mp.exp(-(u**2) / 2)
-        totals = [total + outer * x for total, x in zip(totals, line, strict=True)]
-    area = step_u * step_v / (2 * mp.pi)
-    return _Means(*(area * total for total in totals))
+
+    def integrands(t11: Any, t22: Any, u: Any, v: Any) -> list[Any]:
+        rest = rest_integrands(t11, t22, u, v, law.sigma, V)
+        loss = test_loss(half, half, t11, t22, law.sigma)
+        return [rest[1], rest[4], rest[5], rest[8], loss]
+
+    return _Means(*rest_means(grid, law, integrands)[0])

@@ -21,6 +21,7 @@ from typing import Any
 from mpmath import mp, mpf
 
 from symattn._checks import checked_digits
+from symattn._exact import number
 from symattn._frozen import FrozenMapping
 from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
@@ -28,7 +29,7 @@ from symattn.fixed_points import zero_fixed_point
 from symattn.model import AttentionModel
 from symattn.thresholds import CERTIFICATES, WEAK, Threshold
 from symattn.weak_learning._branch import INSTABILITIES, Start, find_start
-from symattn.weak_learning._estimate import Estimate, estimate, number
+from symattn.weak_learning._estimate import Estimate, estimate
 from symattn.zero_point import ZeroPoint, loss_at_zero
 
 __all__ = ["weak_threshold"]

@@ -16,10 +16,10 @@ import math
 from dataclasses import dataclass
 
 from symattn._jit import compiled
+from symattn._rest_grid import grid_for
 from symattn.errors import ComputationFailed
 from symattn.kernels.generated.numba_l2_r1_t1 import rest_integrands, target
 from symattn.model import AttentionModel
-from symattn.weak_learning._grid import grid_for
 from symattn.weak_learning._regularity import ACCURACY, regular_up_to
 
 #: What `rest_integrands` returns after the determinant.

@@ -11,13 +11,14 @@ from typing import Any
 
 from mpmath import mp, mpf
 
+from symattn._exact import number
 from symattn._progress import Progress
+from symattn._rest_grid import Grid, RestLaw, grid_for, left_out, rest_means
 from symattn.errors import ComputationFailed
-from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands, target
+from symattn.kernels.generated.mpmath_l2_r1_t1 import rest_integrands
 from symattn.model import AttentionModel
 from symattn.weak_learning._bounds import integrand_bounds, least_determinant
 from symattn.weak_learning._branch import Start
-from symattn.weak_learning._grid import Grid, grid_for, left_out
 
 #: More nodes than that take longer than about ten minutes.
 _MOST_NODES = 2e7
@@ -165,11 +166,12 @@ def _replicon_error(column: int, replicon: Any, other: Any, in_alpha: Any, in_bu
 
 
 def _bounds(model: AttentionModel, V: Any) -> list[Any]:
-    sigma, omega, a11, a22 = _law(model)
-    least = least_determinant(V * sigma**2, omega, a11, a22)
+    law = RestLaw.of(model)
+    targets = law.omega, law.a11, law.a22
+    least = least_determinant(V * law.sigma**2, *targets)
     if least <= 0:
         raise ComputationFailed("det(I + V H) is not positive for all h*")
-    return integrand_bounds(V, sigma, omega, a11, a22, least)
+    return integrand_bounds(V, law.sigma, *targets, least)
 
 
 def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tuple[Any, Any, Any]:
@@ -190,46 +192,9 @@ def _newton(means: list[Any], column: int, V: Any, sigma2: Any, lam: Any) -> tup
 
 def _sums(model: AttentionModel, V: Any, grid: Grid) -> tuple[list[Any], list[Any], int]:
     """Means of what `rest_integrands` returns, on the grid and on every second node of it."""
-    sigma, omega, a11, a22 = _law(model)
-    mirrored = a11 == a22
-    step = mpf(grid.step_u)
-    rows = grid.rows(mirrored)
-    axis = [sigma * step * i for i in range(len(rows))]
-    decay = [mp.exp(-((step * i) ** 2) / 2) for i in range(len(rows))]
-    totals = [[mpf(0)] * 8, [mpf(0)] * 8]
-    nodes = 0
-    for i, columns in rows:
-        u = axis[i]
-        line = [[mpf(0)] * 8, [mpf(0)] * 8]
-        for j in columns:
-            v = axis[j] if j >= 0 else -axis[-j]
-            t11, t22 = target(u, v, omega, a11, a22)
-            values = rest_integrands(t11, t22, u, v, sigma, V)
-            weight = decay[abs(j)] * grid.multiplicity(i, j, mirrored)
-            part = line[(i + j) % 2]
-            for k in range(8):
-                part[k] += weight * values[k + 1]
-            nodes += 1
-        for parity in (0, 1):
-            for k in range(8):
-                totals[parity][k] += decay[i] * line[parity][k]
-    area = step**2 / (2 * mp.pi)
-    even, odd = totals
-    return (
-        [area * (x + y) for x, y in zip(even, odd, strict=True)],
-        [2 * area * x for x in even],
-        nodes,
-    )
+    law = RestLaw.of(model)
 
+    def integrands(t11: Any, t22: Any, u: Any, v: Any) -> list[Any]:
+        return list(rest_integrands(t11, t22, u, v, law.sigma, V)[1:])
 
-def _law(model: AttentionModel) -> tuple[Any, Any, Any, Any]:
-    """sigma, omega, A_11 and A_22 at the working precision."""
-    (a11, _), (_, a22) = model.exact("mixing")
-    exact = (model.exact("sigma"), model.exact("omega"), a11, a22)
-    sigma, omega, first, second = map(number, exact)
-    return sigma, omega, first, second
-
-
-def number(exact: Any) -> Any:
-    """A fraction as mpmath's number at the working precision."""
-    return mpf(exact.numerator) / exact.denominator
+    return rest_means(grid, law, integrands)

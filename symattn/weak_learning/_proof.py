@@ -30,10 +30,10 @@ from mpmath import mp
 
 from symattn._balls import ball, from_mpf, precision, to_mpf
 from symattn._progress import Progress, silent
+from symattn._rest_grid import Grid, binary
 from symattn.kernels.generated.arb_l2_r1_t1 import channel, rest_integrands, target
 from symattn.model import AttentionModel
 from symattn.weak_learning._bounds import corner_targets, integrand_bounds, least_determinant
-from symattn.weak_learning._grid import Grid, binary
 
 #: Part of the Gaussian that is kept to sum what the rest has bounded.
 _KEPT = fmpq(1, 50)

@@ -9,6 +9,9 @@ from symattn.overlaps import Overlaps
 pytest.importorskip("flint", reason="python-flint is not installed")
 from symattn._crossing import Start, crossing
 from symattn._progress import silent
+from symattn.precision import crossing as crossings
+from symattn.precision._branch import Branch
+from symattn.precision._plan import Plan
 from symattn.precision.crossing import precise_crossing
 
 # at this model alpha_c is about 6.3 and alpha_l about 5.3
@@ -35,6 +38,7 @@ def test_the_branches_cross_there(name, alpha):
     assert found.digits >= 16
     assert found.error <= mpf(10) ** -16 / 2 * found.alpha
     assert set(found.at) == set(branches)
+    assert {point.alpha for point in found.at.values()} == {float(found.alpha)}
     # in double precision, from solutions of their own
     below, above = (
         {
@@ -64,6 +68,23 @@ def test_errors_cover_the_difference_to_more_digits():
         assert abs(few.alpha - many.alpha) <= few.error + many.error
 
 
+def test_the_rounding_to_a_double_counts_among_the_errors(monkeypatch):
+    # half a unit in the last place off, with an error that leaves 15 digits by itself
+    with mp.workprec(64):
+        alpha = 4 + mpf(2) ** -51
+    errors = [mpf("1.9e-15"), mpf("1e-17")]
+    monkeypatch.setattr(crossings.Branch, "of", lambda *_: None)
+    monkeypatch.setattr(crossings, "_crossed", lambda *_: (alpha, errors.pop(0)))
+    monkeypatch.setattr(crossings, "fixed_point", lambda model, alpha, *_: alpha)
+    start = Start(4.0 + 1e-9, {"semantic": Overlaps(0.01, 0.0, 2.0, 0.05)})
+    found = precise_crossing(MODEL, "alpha_l", 15, start, silent)
+    assert isinstance(found.alpha, float)
+    assert found.digits == 15
+    assert not errors
+    assert abs(found.alpha - alpha) <= found.error <= 0.5e-15 * found.alpha
+    assert found.at["semantic"] == found.alpha
+
+
 def test_without_flint_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("symattn.precision._branch.find_spec", lambda _: None)
     with pytest.raises(ComputationFailed, match=r"alpha_c: .* 'symattn\[proofs\]'"):
@@ -73,3 +94,12 @@ def test_without_flint_the_extra_is_named(monkeypatch):
 def test_digits_out_of_reach_are_refused():
     with pytest.raises(ComputationFailed, match="1000 digits need"):
         precise_crossing(MODEL, "alpha_c", 1000, rough(6.3, "semantic", "positional"), silent)
+
+
+def test_the_work_beyond_the_digits_sampled_is_foreseen():
+    at = Overlaps(0.0056, 0.136, 2.66, 0.0)
+    foreseen, known = (
+        Branch(MODEL, "positional", None, Plan.of(MODEL, at, sampled), 30.0)._nodes(30.0)
+        for sampled in (14.0, 30.0)
+    )
+    assert 0.5 < foreseen / known < 2.0

@@ -12,6 +12,8 @@ from tests.smooth_channel import smooth_expectations
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 from symattn.precision._evolve import channel_means
+from symattn.precision._integrands import NAMES
+from symattn.precision._job import Sums
 from symattn.precision._plan import Plan
 
 # moving and resting means of w, mixings with and without the exchange of tokens
@@ -64,3 +66,24 @@ def test_the_response_is_that_of_double_precision(model, overlaps):
         )
     assert expected.certificate.fold == 0.0
     assert float(found.response) == pytest.approx(expected.smooth_response, rel=1e-10)
+
+
+def test_the_rounding_bounds_that_of_every_mean(monkeypatch):
+    model, overlaps = CASES[0]
+
+    def means(shift):
+        totals = dict.fromkeys((*NAMES, "g_star", "square_k"), 1 + shift)
+        monkeypatch.setattr(
+            "symattn.precision._evolve.compute", lambda *_: Sums(totals, rounding, 0.0, 1)
+        )
+        return channel_means(
+            plan, Overlaps(*map(mpf, overlaps)), 13.0, silent, doing="", replicon=True
+        )
+
+    plan = Plan.of(model, overlaps, 13.0)
+    with mp.workdps(30):
+        rounding = mpf(10) ** -13
+        before, after = means(0), means(rounding)
+        for name in ("norm", "g_squared", "g_mean", "g_div", "envelope", "loss", "response"):
+            change = abs(getattr(after, name) - getattr(before, name))
+            assert change <= before.rounding * (1 + mpf(10) ** -12), name

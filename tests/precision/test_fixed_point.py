@@ -108,7 +108,8 @@ def test_alpha_stands_for_its_decimal():
 def test_zero_point_solves_its_equation_by_another_rule(digits):
     """By Gauss-Legendre in polar coordinates of h*, from the model's definition."""
     point = solve(SMOOTH, 1.5, branch="zero", digits=digits)["zero"]
-    with mp.workdps(digits + 10):
+    finer = digits + 10
+    with mp.workdps(finer + 10):
         sigma2, lam, omega = mpf(1) / 4, mpf(1) / 10, mpf(3) / 10
         V = point.overlaps.V
 
@@ -121,9 +122,9 @@ def test_zero_point_solves_its_equation_by_another_rule(digits):
             det = 1 + V * h_uu - (V * h_uv) ** 2
             return (h_uu - 2 * V * h_uv**2) / det
 
-        angles, radii = 40 + 6 * digits, 20 + 4 * digits
+        angles, radii = 40 + 6 * finer, 20 + 4 * finer
         x, w = _gauss_legendre(radii)
-        reach = mp.sqrt(2 * (digits + 5) * mp.log(10))
+        reach = mp.sqrt(2 * (finer + 5) * mp.log(10))
         mean = mpf(0)
         for node, weight in zip(x, w, strict=True):
             r = reach * (1 + node) / 2
@@ -133,9 +134,10 @@ def test_zero_point_solves_its_equation_by_another_rule(digits):
             )
             mean += weight * reach / 2 * r * mp.exp(-(r**2) / 2) * ring / angles
         residual = V * (lam + sigma2 * mpf(3) / 2 * mean) - sigma2
-        # the slope of the equation in V is about lambda
-        assert abs(residual) < mpf(10) ** (2 - digits)
-        assert abs(point.hats.V_hat - mpf(3) / 2 * mean) < mpf(10) ** (2 - digits)
+        # dK/dV = -K^2, so this is its derivative by V
+        slope = sigma2 / V * point.replicon
+        assert abs(residual) <= slope * point.errors["V"]
+        assert abs(point.hats.V_hat - mpf(3) / 2 * mean) <= point.errors["V_hat"]
 
 
 def _gauss_legendre(n):

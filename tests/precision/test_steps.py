@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from symattn.precision._steps import Growth
+from symattn.precision._integrands import Law
+from symattn.precision._steps import Growth, growths, window
 
 X = np.linspace(-9.0, 9.0, 181)
-Y = 0.1 * 1.1 ** np.arange(60)
+Y = np.array([0.0, *(0.1 * 1.1 ** np.arange(60))])
 
 
 @pytest.mark.parametrize("decay", [20.0, 40.0])
@@ -31,6 +32,21 @@ def test_a_pole_limits_the_step():
     # int exp(-x^2/2)/(1 + x^2) dx = pi e^(1/2) erfc(2^(-1/2))
     exact = math.pi * math.exp(0.5) * math.erfc(math.sqrt(0.5))
     assert abs(total - exact) < math.exp(-30.0) + 1e-14
+
+
+def test_a_pole_nearer_than_every_shift_limits_the_step_too():
+    # exp(-x^2/2)/(1 + (x/y)^2): the sum errs by about exp(-2 pi y/step)
+    near = 0.5 * Y[1]
+    logs = -np.log1p((X / near) ** 2)[:, None] - 0.5 * X[:, None] ** 2 + 0.0 * Y
+    step = Growth(logs, Y, np.full(len(X), near)).step(30.0)
+    assert step < 2.0 * math.pi * near / 30.0
+
+
+def test_some_shift_is_below_the_nearest_pole():
+    law = Law(1.0, 0.3, 0.6, 0.6, V=0.3, shift=0.14, slope=0.0, variance=0.02)
+    for growth in growths(law, window(law, 46.0), 46.0):
+        assert growth.shifts[0] == 0.0
+        assert growth.shifts[1] < 0.95 * growth.poles.min()
 
 
 def test_beyond_a_rise_nothing_is_gained():

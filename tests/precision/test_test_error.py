@@ -27,8 +27,8 @@ def precise(model, overlaps, aim):
 
 @pytest.mark.parametrize(("model", "overlaps"), CASES, ids=str)
 def test_agrees_with_the_sum_over_four_dimensions_in_double_precision(model, overlaps):
-    expected, error = generalization_error.mean_test_loss(model, overlaps, 1e-13)
-    assert abs(precise(model, overlaps, 20.0) - expected) <= error
+    expected = generalization_error.mean_test_loss(model, overlaps, 1e-13)
+    assert abs(precise(model, overlaps, 20.0) - expected.value) <= expected.error
 
 
 @pytest.mark.parametrize(("model", "overlaps"), CASES, ids=str)
