@@ -36,6 +36,7 @@ from symattn._search import (
     require_on_branch,
     settle,
 )
+from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FINEST_ACCURACY, Refined, described
@@ -59,6 +60,8 @@ _MOST_STEPS = 12
 _MOST_DIGITS, _SETTLED = 13, 9
 #: Steps this small, relative to alpha and overlaps, that do not shrink any more are noise.
 _NOISE = 1e-4
+#: Shares of the accuracy for which grids are tried.
+_GRIDS = (1.0, 0.8, 0.6)
 #: Accuracy of what only describes the fixed points at a threshold.
 _DESCRIBED_DIGITS = 6
 
@@ -98,19 +101,32 @@ class _At:
         """Newton's step in alpha; infinite where the gap does not depend on alpha."""
         return -self.gap / self.slope if self.slope else math.inf
 
-    def moves(self, step: float) -> dict[str, np.ndarray]:
-        """How the overlaps move when alpha moves by `step`, by branch."""
-        return {
-            branch: point.correction + step * point.drift for branch, point in self.points.items()
-        }
+    @property
+    def overlaps(self) -> _Overlaps:
+        return {branch: point.step.overlaps for branch, point in self.points.items()}
+
+    def after(self, share: float) -> Start:
+        """Where a share of Newton's step in all unknowns leads."""
+        return Start(
+            self.alpha + share * self.step,
+            {
+                branch: Overlaps(
+                    *map(float, np.add(point.step.overlaps, share * self.move(branch)))
+                )
+                for branch, point in self.points.items()
+            },
+        )
+
+    def move(self, branch: str) -> FloatArray:
+        """How Newton's step moves the overlaps of a branch, shape (4,)."""
+        point = self.points[branch]
+        return np.asarray(point.correction + self.step * point.drift)
 
 
-def _at(
-    model: AttentionModel, name: str, alpha: float, overlaps: _Overlaps, accuracy: float
-) -> _At:
-    resolution = Resolution.for_accuracy(accuracy)
+def _at(model: AttentionModel, name: str, start: Start, accuracy: float) -> _At:
+    alpha, overlaps = start.alpha, start.overlaps
     points = {
-        branch: newton_point(model, alpha, overlaps[branch], branch, resolution)
+        branch: _without_gaps(model, alpha, overlaps[branch], branch, accuracy)
         for branch in BRANCHES[name]
     }
     semantic = points["semantic"]
@@ -123,6 +139,22 @@ def _at(
     gap = test.value + float(test.gradient @ semantic.correction)
     gap -= linear_baseline(model).test_error
     return _At(alpha, points, gap, float(test.gradient @ semantic.drift))
+
+
+def _without_gaps(
+    model: AttentionModel, alpha: float, overlaps: Overlaps, branch: str, accuracy: float
+) -> NewtonPoint:
+    """State evolution on grids for `accuracy`, or on slightly finer ones where those miss a jump.
+
+    At few h* a piece of the jump set is not found, and Newton's method then does not settle.
+    """
+    for share in _GRIDS:
+        point = newton_point(
+            model, alpha, overlaps, branch, Resolution.for_accuracy(share * accuracy)
+        )
+        if point.step.expectations.certificate.uncovered <= 0.01 * accuracy:
+            break
+    return point
 
 
 def crossings(
@@ -174,12 +206,13 @@ def crossing(
     # alpha_c has more digits than the means, since its gap is stationary in the overlaps
     accuracy = max((3.0 if name == "alpha_c" else 0.3) * 10.0**-digits, FINEST_ACCURACY)
     tolerance = max(0.02 * 10.0**-digits, 1e-15)
-    alpha, overlaps = start.alpha, start.overlaps
+    # fine grids are for the last steps only
+    coarse = _newton(model, name, start, SEARCH_ACCURACY, _NOISE, progress)
     while True:
-        coarse = _newton(model, name, alpha, overlaps, accuracy, tolerance, progress)
+        coarse = _newton(model, name, coarse.after(1.0), accuracy, tolerance, progress)
         alpha = coarse.alpha
-        overlaps = {branch: point.step.overlaps for branch, point in coarse.points.items()}
-        fine = _at(model, name, alpha, overlaps, max(1e-2 * accuracy, 0.1 * FINEST_ACCURACY))
+        finer = max(1e-2 * accuracy, 0.1 * FINEST_ACCURACY)
+        fine = _at(model, name, Start(alpha, coarse.overlaps), finer)
         for branch, point in fine.points.items():
             require_on_branch(point, branch)
         refined = {
@@ -239,8 +272,7 @@ def _beyond_double(
 def _newton(
     model: AttentionModel,
     name: str,
-    alpha: float,
-    overlaps: _Overlaps,
+    start: Start,
     accuracy: float,
     tolerance: float,
     progress: Progress,
@@ -249,24 +281,19 @@ def _newton(
     rho = model.rho
     before = math.inf
     for count in range(1, _MOST_STEPS + 1):
-        at = _at(model, name, alpha, overlaps, accuracy)
-        change = max(abs(at.step) / alpha, *(point.change for point in at.points.values()))
-        progress(f"{name}: Newton step {count}, alpha = {alpha:.10g}, change {change:.1e}")
+        at = _at(model, name, start, accuracy)
+        change = max(abs(at.step) / at.alpha, *(point.change for point in at.points.values()))
+        progress(f"{name}: Newton step {count}, alpha = {at.alpha:.10g}, change {change:.1e}")
         if change < tolerance or (change < _NOISE and change > 0.3 * before):
             return at
         if not math.isfinite(change):
             break
         before = change
         share = min(1.0, 0.3 / change)
-        moves = at.moves(at.step)
-        for branch, move in moves.items():
-            share = admissible_share(overlaps[branch], move, share, rho)
-        alpha += share * at.step
-        overlaps = {
-            branch: Overlaps(*map(float, np.add(overlaps[branch], share * move)))
-            for branch, move in moves.items()
-        }
-    raise SearchEnded(f"{name}: no convergence after {count} Newton steps near {alpha:.4g}")
+        for branch, overlaps in start.overlaps.items():
+            share = admissible_share(overlaps, at.move(branch), share, rho)
+        start = at.after(share)
+    raise SearchEnded(f"{name}: no convergence after {count} Newton steps near {at.alpha:.4g}")
 
 
 def _error(
