@@ -43,7 +43,6 @@ from symattn.fixed_points import FINEST_ACCURACY, Refined, described
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.quadrature import _columns as columns
-from symattn.quadrature.expectations import Resolution
 from symattn.quadrature.generalization_error import mean_test_loss
 from symattn.thresholds import BRANCHES, HIGHEST, LOWEST, Threshold
 
@@ -60,8 +59,6 @@ _MOST_STEPS = 12
 _MOST_DIGITS, _SETTLED = 13, 9
 #: Steps this small, relative to alpha and overlaps, that do not shrink any more are noise.
 _NOISE = 1e-4
-#: Shares of the accuracy for which grids are tried.
-_GRIDS = (1.0, 0.8, 0.6)
 #: Accuracy of what only describes the fixed points at a threshold.
 _DESCRIBED_DIGITS = 6
 
@@ -126,7 +123,7 @@ class _At:
 def _at(model: AttentionModel, name: str, start: Start, accuracy: float) -> _At:
     alpha, overlaps = start.alpha, start.overlaps
     points = {
-        branch: _without_gaps(model, alpha, overlaps[branch], branch, accuracy)
+        branch: newton_point(model, alpha, overlaps[branch], branch, accuracy)
         for branch in BRANCHES[name]
     }
     semantic = points["semantic"]
@@ -139,22 +136,6 @@ def _at(model: AttentionModel, name: str, start: Start, accuracy: float) -> _At:
     gap = test.value + float(test.gradient @ semantic.correction)
     gap -= linear_baseline(model).test_error
     return _At(alpha, points, gap, float(test.gradient @ semantic.drift))
-
-
-def _without_gaps(
-    model: AttentionModel, alpha: float, overlaps: Overlaps, branch: str, accuracy: float
-) -> NewtonPoint:
-    """State evolution on grids for `accuracy`, or on slightly finer ones where those miss a jump.
-
-    At few h* a piece of the jump set is not found, and Newton's method then does not settle.
-    """
-    for share in _GRIDS:
-        point = newton_point(
-            model, alpha, overlaps, branch, Resolution.for_accuracy(share * accuracy)
-        )
-        if point.step.expectations.certificate.uncovered <= 0.01 * accuracy:
-            break
-    return point
 
 
 def crossings(

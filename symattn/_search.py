@@ -30,6 +30,8 @@ UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]
 SEARCH_ACCURACY = 1e-3
 
 _MOST_STEPS = 15
+#: Shares of an accuracy for which grids are tried.
+_GRIDS = (1.0, 0.8, 0.6)
 #: Overlaps below these, relative to their scale, count as zero in the search.
 _COLLAPSED_Q = 1e-5
 #: Corrections this small that do not shrink any more are quadrature noise.
@@ -89,14 +91,17 @@ def overlap_scale(overlaps: Overlaps) -> FloatArray:
 
 
 def newton_point(
-    model: AttentionModel,
-    alpha: float,
-    overlaps: Overlaps,
-    branch: str,
-    resolution: Resolution,
+    model: AttentionModel, alpha: float, overlaps: Overlaps, branch: str, accuracy: float
 ) -> NewtonPoint:
-    """Evaluate state evolution and its Newton correction at `overlaps`."""
-    step = evolve(model, alpha, overlaps, resolution)
+    """Evaluate state evolution and its Newton correction at `overlaps`.
+
+    On grids for `accuracy`, or on slightly finer ones where those miss a jump: at few h* a piece of
+    the jump set is not found, and Newton's method would not settle.
+    """
+    for share in _GRIDS:
+        step = evolve(model, alpha, overlaps, Resolution.for_accuracy(share * accuracy))
+        if step.expectations.certificate.uncovered <= 0.01 * accuracy:
+            break
     unknowns = np.ix_(UNKNOWNS[branch], UNKNOWNS[branch])
     inverse = np.zeros((4, 4))
     try:
@@ -111,7 +116,7 @@ def newton(
     alpha: float,
     start: Overlaps,
     branch: str,
-    resolution: Resolution,
+    accuracy: float,
     tolerance: float,
     progress: Progress,
 ) -> NewtonPoint:
@@ -135,7 +140,7 @@ def newton(
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
         if overlaps.V * model.lam > _RUNAWAY_V * rho:
             raise SearchEnded("V runs away")
-        point = newton_point(model, alpha, overlaps, branch, resolution)
+        point = newton_point(model, alpha, overlaps, branch, accuracy)
         change = point.change
         progress(f"alpha = {alpha:.6g}, {branch}: Newton step {count}, change {change:.1e}")
         at_noise = change < _NOISE and change > 0.3 * before
@@ -219,9 +224,9 @@ def settle(
     model: AttentionModel, alpha: float, start: Overlaps, branch: str, progress: Progress
 ) -> NewtonPoint:
     """Newton from `start`, and a check that it ended on the branch and is stable within it."""
-    rough = Resolution.for_accuracy(SEARCH_ACCURACY)
     q, m, V, theta = start
-    point = newton(model, alpha, Overlaps(q, abs(m), V, abs(theta)), branch, rough, 1e-4, progress)
+    upright = Overlaps(q, abs(m), V, abs(theta))
+    point = newton(model, alpha, upright, branch, SEARCH_ACCURACY, 1e-4, progress)
     require_on_branch(point, branch)
     return point
 

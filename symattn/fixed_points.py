@@ -318,12 +318,12 @@ def fixed_point(
                 alpha,
                 overlaps,
                 branch,
-                Resolution.for_accuracy(accuracy),
+                accuracy,
                 tolerance,
                 progress,
             )
             overlaps = coarse.step.overlaps
-            fine = newton_point(model, alpha, overlaps, branch, Resolution.for_accuracy(finer))
+            fine = newton_point(model, alpha, overlaps, branch, finer)
             require_on_branch(fine, branch)
         except SearchEnded as error:
             raise ComputationFailed(

@@ -16,7 +16,6 @@ from symattn._typing import AnyArray
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
-from symattn.quadrature.expectations import Resolution
 
 if TYPE_CHECKING:
     from symattn.precision._evolve import PreciseStep
@@ -75,11 +74,8 @@ class Branch:
         require_flint(f"{name} branch at alpha = {alpha:.6g}", digits)
         from symattn.precision._plan import Plan
 
-        coarse = Resolution.for_accuracy(_ROUGH)
-        found = newton(model, alpha, rough, name, coarse, 1e-10, progress)
-        near = newton_point(
-            model, alpha, found.step.overlaps, name, Resolution.for_accuracy(_JACOBIAN)
-        )
+        found = newton(model, alpha, rough, name, _ROUGH, 1e-10, progress)
+        near = newton_point(model, alpha, found.step.overlaps, name, _JACOBIAN)
         plan = Plan.of(model, near.step.overlaps, min(finest, _SAMPLED))
         branch = cls(model, name, near, plan, finest)
         branch._require_feasible(alpha, digits)
