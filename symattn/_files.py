@@ -8,6 +8,7 @@ from pathlib import Path
 
 def replace_file(path: Path, content: bytes) -> None:
     """Write a file, and the directories to it, at once."""
+    path = path.resolve()  # what a link points to, not the link
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -92,7 +92,7 @@ def threshold_lines(thresholds: Iterable[Threshold]) -> list[str]:
 def curve_table(curve: ThresholdCurve) -> str:
     """A threshold along a parameter, with replicon and jump flux of its branches."""
     lines = [
-        str(curve.model),
+        f"{curve.model}, but for {curve.over}",
         f"{_THRESHOLDS[curve.name]}; replicon/jump_flux by branch",
         f"  {curve.over:<10} {curve.name}",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -159,7 +160,7 @@ def threshold_curve(
     over : str
         One of `PARAMETERS`.
     values : iterable of float
-        Of the parameter.
+        Of the parameter, in the order in which to go; each is computed once.
     digits : int, optional
         Significant digits, 1 to 15; by default those of `symattn.threshold`.
     path : path, optional
@@ -184,6 +185,8 @@ def threshold_curve(
         raise InvalidInput.of("digits", digits, f"1 to {_MOST_DIGITS} along a curve")
     report = progress or silent
     curve = ThresholdCurve(name=name, model=model, over=over, digits=digits, points=())
+    if not isinstance(values, Iterable):
+        raise InvalidInput.of("values", values, "several numbers")
     asked = list(dict.fromkeys(values))
     for value in asked:
         _model_at(curve, value)
@@ -298,7 +301,9 @@ def _write(path: Path, curve: ThresholdCurve, points: Iterable[CurvePoint]) -> N
 
 def _read(path: Path, curve: ThresholdCurve) -> dict[float, CurvePoint]:
     """The points of a file that `_write` wrote for the same curve; none if there is no file."""
-    wanted = InvalidInput.of("out", str(path), "a new file or one of the same curve, unchanged")
+    wanted = InvalidInput.of(
+        "out", str(path), "a new file or one of the same curve, model and digits, unchanged"
+    )
     try:
         if not path.exists():
             return {}
@@ -322,6 +327,8 @@ def _read(path: Path, curve: ThresholdCurve) -> dict[float, CurvePoint]:
                     )
                     for branch in BRANCHES[curve.name]
                 }
+                if not (float(row["alpha"]) > 0.0 and 0.0 < float(row["error"]) < math.inf):
+                    raise ValueError("no threshold with an error")
                 points[value] = CurvePoint(
                     value=value,
                     alpha=float(row["alpha"]),

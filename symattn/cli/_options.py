@@ -181,8 +181,13 @@ def output_file(text: str, endings: tuple[str, ...]) -> Path:
         When it has none of the endings, or no such file can be written.
     """
     path = Path(text)
-    if path.suffix not in endings or "\0" in text or path.is_dir():
-        raise InvalidInput.of("out", text, f"a file name ending in {' or '.join(endings)}")
+    wanted = InvalidInput.of("out", text, f"the name of a file, ending in {' or '.join(endings)}")
+    try:
+        if path.suffix not in endings or "\0" in text or path.is_dir():
+            raise wanted
+        path.exists()
+    except (OSError, ValueError) as error:
+        raise wanted from error
     output_directory(str(path.parent))
     return path
 

@@ -46,7 +46,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="all of them in 0.05 <= alpha <= 5, not the lowest alone"
     )
     parser.add_argument(
-        "--over", metavar="NAME=A:B:N", help="at N values of omega, lambda or sigma from A to B"
+        "--over",
+        metavar="NAME=A:B:N",
+        help="at N values of omega, lambda or sigma from A to B, to 15 digits at most",
     )
     parser.add_argument(
         "--out",
@@ -63,7 +65,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         _curve(model, arguments, console)
         return
     if arguments.out is not None:
-        raise InvalidInput.of("out", arguments.out, "given only with --over")
+        raise InvalidInput("out goes with --over only", "out")
 
     from symattn.thresholds import all_thresholds, threshold
 
@@ -89,7 +91,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 def _curve(model: AttentionModel, arguments: argparse.Namespace, console: Console) -> None:
     for option in ("all", "certificate"):
         if getattr(arguments, option):
-            raise InvalidInput.of(option, getattr(arguments, option), "not given with --over")
+            raise InvalidInput(f"{option} does not go with --over", option)
     over, values = values_over(arguments.over)
     path = None if arguments.out is None else output_file(arguments.out, (".csv",))
 

@@ -30,7 +30,7 @@ def first_point(curve: Curve, low: float, high: float, progress: Progress) -> At
         try:
             overlaps = find(model, alpha, curve.name, None, progress, thorough=False)
         except SearchEnded as error:
-            reasons.append(f"{curve.over} = {parameter:.4g}: {error}")
+            reasons.append(str(error))
             continue
         at = curve.correct_at(curve.pack(overlaps, parameter), parameter)
         if at is not None:
@@ -38,5 +38,5 @@ def first_point(curve: Curve, low: float, high: float, progress: Progress) -> At
         reasons.append(f"{curve.over} = {parameter:.4g}: lost on finer grids")
     raise NotFound(
         f"no {curve.name} fixed point found for {curve.over} in [{low:g}, {high:g}] "
-        f"({reasons[0]}); try another range"
+        f"at {len(reasons)} values, the first of them: {reasons[0]}"
     )

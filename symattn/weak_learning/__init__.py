@@ -162,4 +162,4 @@ def _proved(
 
 
 def _rounded_up(value: Any) -> float:
-    return math.nextafter(float(mpf(value)), math.inf)
+    return math.nextafter(float(mpf(value)), math.inf) if value else 0.0
