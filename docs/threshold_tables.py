@@ -89,7 +89,7 @@ def crossing_rows(name: str, mixing: str) -> list[str]:
     for point, digits in crossing_points(name, mixing):
         row = [f"{point.value:g}", *["-"] * (len(titles) + 1)]
         if point.alpha is not None:
-            row[1:3] = f"{point.alpha:.{digits + 1}g}", f"{point.error:.1e}"
+            row[1:3] = f"{point.alpha:#.{digits + 1}g}", f"{point.error:.1e}"
             if point.value in published:
                 other = published[point.value]
                 row[3:5] = f"{other}", f"{other / point.alpha - 1:+.1%}"
