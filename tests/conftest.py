@@ -1,8 +1,12 @@
 """Settings for all tests."""
 
 import os
+import signal
 
 from hypothesis import settings
+
+# A shell's background job has interrupts ignored, and so would the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples on every run, so that a red build is red for a reason in the change;
 # HYPOTHESIS_PROFILE=explore draws new ones. No deadline: a first call may have to compile a kernel.

@@ -211,10 +211,14 @@ def test_an_interrupt_ends_the_helping_processes_and_says_so():
         text=True,
         start_new_session=True,
     )
-    while "% done" not in process.stderr.readline():
-        assert process.poll() is None
-    os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    with process:
+        try:
+            while "% done" not in process.stderr.readline():
+                assert process.poll() is None
+            os.killpg(process.pid, signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert errors.splitlines()[-1] == "symattn: interrupted"
     assert "Traceback" not in errors
