@@ -44,7 +44,7 @@ from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.quadrature import _columns as columns
 from symattn.quadrature.generalization_error import mean_test_loss
-from symattn.thresholds import BRANCHES, HIGHEST, LOWEST, Threshold
+from symattn.thresholds import BRANCHES, DESCRIBED_DIGITS, HIGHEST, LOWEST, Threshold
 
 #: At how many sample complexities a branch is looked for.
 _TRIES = 6
@@ -59,8 +59,6 @@ _MOST_STEPS = 12
 _MOST_DIGITS, _SETTLED = 13, 9
 #: Steps this small, relative to alpha and overlaps, that do not shrink any more are noise.
 _NOISE = 1e-4
-#: Accuracy of what only describes the fixed points at a threshold.
-_DESCRIBED_DIGITS = 6
 
 #: Overlaps by branch.
 _Overlaps = Mapping[str, Overlaps]
@@ -225,7 +223,7 @@ def crossing(
         method="Newton for the fixed points and alpha together",
         at=FrozenMapping(
             {
-                branch: described(model, alpha, branch, one, accuracy, _DESCRIBED_DIGITS)
+                branch: described(model, alpha, branch, one, accuracy, DESCRIBED_DIGITS)
                 for branch, one in refined.items()
             }
         ),

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from decimal import ROUND_CEILING, Context, Decimal, localcontext
 from typing import Any
 
+#: Significant digits up to which results are doubles; beyond they are mpmath's numbers.
+DOUBLE_DIGITS = 15
+
 _MOST_FIGURES = 17  # what a double has
 #: More than the digits that any number has.
 _CONTEXT = Context(prec=2000)
@@ -17,6 +20,11 @@ def significant_digits(relative: float) -> int:
     if not math.isfinite(relative):
         return 0
     return max(0, math.floor(-math.log10(max(2.0 * relative, 1e-300))))
+
+
+def rounded_up(value: Any) -> float:
+    """A bound as a double that is not below it; 0 stays what it is."""
+    return math.nextafter(float(value), math.inf) if value else 0.0
 
 
 def with_error(value: Any, error: float) -> tuple[str, str]:

@@ -27,10 +27,7 @@ from symattn.errors import ComputationFailed, NotFound
 from symattn.fixed_points import FixedPoint, Refined, described
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats
-from symattn.thresholds import HIGHEST, LOWEST, Threshold
-
-#: Digits of what only describes the fixed point there.
-_DESCRIBED_DIGITS = 6
+from symattn.thresholds import DESCRIBED_DIGITS, HIGHEST, LOWEST, Threshold
 
 
 def spinodals(
@@ -153,7 +150,7 @@ def _fixed_point(curve: Curve, located: Located) -> FixedPoint:
     )
     refined = Refined.of(curve.model, alpha, curve.name, coarse, fine)
     point = described(
-        curve.model, alpha, curve.name, refined, located.coarse.accuracy, _DESCRIBED_DIGITS
+        curve.model, alpha, curve.name, refined, located.coarse.accuracy, DESCRIBED_DIGITS
     )
     values = point.to_dict()
     by_alpha = {

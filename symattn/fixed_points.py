@@ -12,7 +12,7 @@ import numpy as np
 
 from symattn._checks import checked_digits, checked_model
 from symattn._frozen import FrozenMapping
-from symattn._numbers import significant_digits, written
+from symattn._numbers import DOUBLE_DIGITS, rounded_up, significant_digits, written
 from symattn._progress import Progress, silent
 from symattn._search import (
     SEARCH_ACCURACY,
@@ -42,8 +42,6 @@ BRANCHES = ("semantic", "positional", "uninformed", "zero")
 #: Double precision carries the means to about 14 digits; finer grids than this bring nothing.
 FINEST_ACCURACY = 1e-13
 _MOST_DIGITS = 13
-#: Digits up to which results are doubles; beyond they are mpmath's numbers.
-_DOUBLE = 15
 #: Accuracy at which replicon and jump probability are taken where the prox jumps.
 _DESCRIBED = 1e-5
 _MIDDLE = 1e-4
@@ -357,7 +355,7 @@ def _linear_test_error(model: AttentionModel, digits: int) -> tuple[Any, float]:
         from symattn.precision.test_error import linear_test_error
 
         value, error = linear_test_error(model, digits)
-        if digits <= _DOUBLE:
+        if digits <= DOUBLE_DIGITS:
             return float(value), error + float(abs(value - float(value)))
         return value, error
     baseline = linear_baseline(model)
@@ -375,14 +373,14 @@ def _beyond_double(
     from symattn.precision.fixed_point import precise_fixed_point
 
     point = precise_fixed_point(model, alpha, branch, digits, rough, progress)
-    return _in_doubles(point) if digits <= _DOUBLE else point
+    return _in_doubles(point) if digits <= DOUBLE_DIGITS else point
 
 
 def _in_doubles(point: FixedPoint) -> FixedPoint:
     """Rounded to doubles; the rounding is part of the errors."""
     values = {name: float(value) for name, value in point.numbers.items()}
     errors = {
-        name: math.nextafter(point.errors[name] + float(abs(exact - values[name])), math.inf)
+        name: rounded_up(point.errors[name] + abs(exact - values[name]))
         if point.errors[name]
         else 0.0
         for name, exact in point.numbers.items()
@@ -693,7 +691,7 @@ def _zero(model: AttentionModel, alpha: float, digits: int, progress: Progress) 
     from symattn.precision.zero import precise_zero_point
 
     point = precise_zero_point(model, alpha, at, digits, progress)
-    return _in_doubles(point) if digits <= _DOUBLE else point
+    return _in_doubles(point) if digits <= DOUBLE_DIGITS else point
 
 
 def zero_fixed_point(alpha: float, at: ZeroPoint, exact_alpha: Any = None) -> FixedPoint:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from symattn._checks import checked_digits, checked_model
 from symattn._files import replace_file
 from symattn._frozen import FrozenMapping
+from symattn._numbers import DOUBLE_DIGITS
 from symattn._progress import Progress, silent
 from symattn._tables import curve_table
 from symattn.errors import ComputationFailed, InvalidInput
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 #: What a threshold can be followed in, and the model's name for it.
 PARAMETERS = {"omega": "omega", "lambda": "lam", "sigma": "sigma"}
 
-_MOST_DIGITS = 15
 #: How often the way to the next value is halved before the threshold is looked for anew.
 _HALVINGS = 3
 _ON_THE_WAY = 3
@@ -181,8 +181,8 @@ def threshold_curve(
     if over not in PARAMETERS:
         raise InvalidInput.of("over", over, f"one of {', '.join(PARAMETERS)}")
     digits = checked_digits(DIGITS[name] if digits is None else digits)
-    if digits > _MOST_DIGITS:
-        raise InvalidInput.of("digits", digits, f"1 to {_MOST_DIGITS} along a curve")
+    if digits > DOUBLE_DIGITS:
+        raise InvalidInput.of("digits", digits, f"1 to {DOUBLE_DIGITS} along a curve")
     report = progress or silent
     curve = ThresholdCurve(name=name, model=model, over=over, digits=digits, points=())
     if not isinstance(values, Iterable):

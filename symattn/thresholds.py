@@ -32,6 +32,9 @@ BRANCHES = {
 #: Range of alpha in which crossings and spinodals are looked for.
 LOWEST, HIGHEST = 0.05, 5.0
 
+#: Digits of what only describes the fixed points at crossings and spinodals.
+DESCRIBED_DIGITS = 6
+
 #: Digits when none are asked for.
 DIGITS = {**dict.fromkeys((*CROSSINGS, *SPINODALS), 6), **dict.fromkeys(WEAK, 15)}
 

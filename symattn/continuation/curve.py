@@ -17,6 +17,9 @@ from symattn.quadrature.expectations import Resolution
 from symattn.quadrature.generalization_error import MeanTestLoss, mean_test_loss
 from symattn.state_evolution import Step, evolve
 
+#: By how much a difference, of grids or of changes of a parameter, is taken larger: kinks in h*
+#: make convergence algebraic.
+SAFETY = 2.0
 _MOST_NEWTON = 7
 #: Relative change of a parameter of the channel by which its derivative is taken.
 _CHANGE = 1e-3

@@ -6,7 +6,7 @@ import numpy as np
 
 from symattn._frozen import FrozenMapping
 from symattn._typing import FloatArray
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import SAFETY, At, Curve
 from symattn.continuation.points import branch_point
 from symattn.continuation.results import SpecialPoint
 from symattn.continuation.walk import LONGEST_STEP
@@ -16,8 +16,6 @@ from symattn.overlaps import Overlaps
 _SMALL_Q = 1e-2
 #: Share of the extrapolated distance up to which a parabola and a line may differ.
 _LINEAR = 0.03
-#: By how much a difference, of grids or of extrapolations, is taken larger.
-_SAFETY = 2.0
 
 
 def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
@@ -36,8 +34,8 @@ def end_point(curve: Curve, nodes: list[At]) -> SpecialPoint:
             note = "q goes to 0 (extrapolated): the branch ends at Q = 0"
             if not linear[0]:  # in q: a root or a logarithm
                 note = "q goes to 0, but not linearly: extrapolated roughly"
-            errors = np.where(linear & linear[0], errors, np.maximum(errors, _SAFETY * covered))
-            errors += _SAFETY * np.abs(parabola - coarse[0])
+            errors = np.where(linear & linear[0], errors, np.maximum(errors, SAFETY * covered))
+            errors += SAFETY * np.abs(parabola - coarse[0])
             return SpecialPoint(
                 kind="end",
                 parameter=float(parabola[0]),

@@ -14,7 +14,7 @@ import numpy as np
 
 from symattn._typing import FloatArray
 from symattn.continuation.conditions import Condition
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import SAFETY, At, Curve
 from symattn.errors import ComputationFailed, InvalidInput
 
 _MOST_NEWTON = 15
@@ -25,8 +25,6 @@ _CHANGE = 1e-3
 FINEST = 1e-10
 #: Factor by which finer grids must make an error smaller to be worth going on.
 _LEAST_GAIN = 1.5
-#: By how much a difference between two sets of grids is taken larger, for kinks in h*.
-_SAFETY = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +191,7 @@ def _compared(curve: Curve, condition: Condition, fine: Solved) -> Located:
     noise = fine.at.noise * np.array([*np.abs(fine.at.y[:-1]), condition.size])
     try:
         inverse = np.abs(np.linalg.inv(np.vstack([fine.at.matrix, fine.row])))
-        moved = np.abs(fine.change) + inverse @ (_SAFETY * apart + noise)
+        moved = np.abs(fine.change) + inverse @ (SAFETY * apart + noise)
     except np.linalg.LinAlgError:
         moved = np.full(len(fine.at.y), np.inf)
     return Located(coarse=coarse, fine=fine.at, change=fine.change, moved=moved)

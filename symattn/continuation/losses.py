@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from symattn._progress import Progress, silent
-from symattn.continuation.curve import At, Curve
+from symattn.continuation.curve import SAFETY, At, Curve
 from symattn.continuation.locate import FINEST
 from symattn.continuation.points import branch_point
 from symattn.continuation.results import Branch, BranchPoint, LossCrossing
 from symattn.errors import InvalidInput
 
 _MOST_STEPS = 12
-#: By how much a difference, of grids or of changes of the parameter, is taken larger.
-_SAFETY = 2.0
 
 
 def loss_crossings(
@@ -100,12 +98,11 @@ class _Pair:
         """Of the training losses."""
         return self.at[0].step.train_loss - self.at[1].step.train_loss
 
-    @property
-    def slope(self) -> float:
-        """Derivative of the difference by the parameter."""
-        return self._slope()
+    def slope(self, factor: float = 1.0) -> float:
+        """Derivative of the difference by the parameter.
 
-    def _slope(self, factor: float = 1.0) -> float:
+        Where it is a difference itself, its change of the parameter is larger by `factor`.
+        """
         one, other = (
             curve.train_loss_slope(at, factor)
             for curve, at in zip(self.curves, self.at, strict=True)
@@ -121,14 +118,14 @@ class _Pair:
         """
         curves = (self.curves[0].finer(0.1), self.curves[1].finer(0.1))
         at = (curves[0].at(self.at[0].y), curves[1].at(self.at[1].y))
-        slope = _Pair(curves, at).slope
-        apart = abs(slope - self.slope) + abs(self._slope(2.0) - self.slope)
-        return max(0.0, abs(slope) - _SAFETY * apart)
+        own, slope = self.slope(), _Pair(curves, at).slope()
+        apart = abs(slope - own) + abs(self.slope(2.0) - own)
+        return max(0.0, abs(slope) - SAFETY * apart)
 
     @property
     def root(self) -> float:
         """Where the difference vanishes by Newton's method; infinite without a slope."""
-        slope = self.slope
+        slope = self.slope()
         return self.parameter - self.difference / slope if slope else math.inf
 
     def moved(self, parameter: float, factor: float = 1.0) -> _Pair | None:
@@ -147,7 +144,7 @@ class _Pair:
         uncertainty = one.errors["train_loss"] + other.errors["train_loss"]
         uncertainty += abs(one.train_loss - other.train_loss)
         least_slope = self.least_slope
-        first_is_lower = self.slope > 0.0
+        first_is_lower = self.slope() > 0.0
         return LossCrossing(
             branches=(names[0], names[1]) if first_is_lower else (names[1], names[0]),
             parameter=self.parameter,

@@ -8,12 +8,9 @@ import numpy as np
 
 from symattn._frozen import FrozenMapping
 from symattn._typing import FloatArray
-from symattn.continuation.curve import At, Curve, own_overlaps
+from symattn.continuation.curve import SAFETY, At, Curve, own_overlaps
 from symattn.continuation.results import BranchPoint
 from symattn.overlaps import Overlaps
-
-#: By how much a difference between two sets of grids is taken larger, for kinks in h*.
-_SAFETY = 2.0
 
 
 def branch_point(curve: Curve, at: At) -> BranchPoint:
@@ -24,12 +21,12 @@ def branch_point(curve: Curve, at: At) -> BranchPoint:
     moved = np.zeros(4)
     try:
         inverse = np.linalg.inv(fine.matrix[:, :-1])
-        spread = _SAFETY * np.abs(fine.residual - at.residual) + fine.noise * np.abs(at.y[:-1])
+        spread = SAFETY * np.abs(fine.residual - at.residual) + fine.noise * np.abs(at.y[:-1])
         moved[rows] = np.abs(inverse @ fine.residual) + np.abs(inverse) @ spread
     except np.linalg.LinAlgError:
         moved[rows] = math.inf
     test = fine_curve.test_error(fine)
-    hats_moved = _SAFETY * np.abs(np.subtract(step.hats, at.step.hats))
+    hats_moved = SAFETY * np.abs(np.subtract(step.hats, at.step.hats))
     hats_moved += np.abs(step.hats_jacobian) @ moved + fine.noise * np.abs(step.hats)
     eigenvalues = np.linalg.eigvals(step.jacobian)
     return BranchPoint(
@@ -61,6 +58,6 @@ def is_resolved(curve: Curve, point: BranchPoint) -> bool:
 
 def train_loss_error(fine: At, at: At, moved: FloatArray, hats_moved: FloatArray) -> float:
     """Error of the extremal form: of its own means, and products of errors."""
-    own = _SAFETY * abs(fine.step.train_loss - at.step.train_loss)
+    own = SAFETY * abs(fine.step.train_loss - at.step.train_loss)
     pairs = moved @ hats_moved[[2, 1, 0, 3]]
     return float(own + pairs + fine.noise * abs(fine.step.train_loss))

@@ -19,6 +19,7 @@ from mpmath import mp, mpf
 from symattn._crossing import Start
 from symattn._exact import number
 from symattn._frozen import FrozenMapping
+from symattn._numbers import DOUBLE_DIGITS, rounded_up, significant_digits
 from symattn._progress import Progress
 from symattn._search import SearchEnded
 from symattn._typing import AnyArray
@@ -31,8 +32,6 @@ from symattn.precision._aims import ATTEMPTS, CANCELLED, finer, first_aim, next_
 from symattn.precision._branch import GAIN, Branch, matrix, require_flint
 from symattn.thresholds import Threshold
 
-#: Digits of a double.
-_DOUBLE = 15
 #: Digits of alpha and the overlaps that the start has.
 _STARTED = 9.0
 #: Of the fixed points at the crossing.
@@ -70,9 +69,9 @@ def precise_crossing(
             }
             with mp.workdps(math.ceil(finest) + 15):
                 alpha, error = _crossed(name, start.alpha, branches, goal, digits, progress)
-                if digits <= _DOUBLE:
+                if digits <= DOUBLE_DIGITS:
                     error += abs(alpha - float(alpha))
-            reached = math.floor(-mp.log10(2 * error / alpha))
+            reached = significant_digits(error / alpha)
             if reached >= digits:
                 break
             goal = next_aim(goal, digits, reached)
@@ -86,14 +85,14 @@ def precise_crossing(
         branch: fixed_point(model, float(alpha), branch, _DIGITS_AT, overlaps, progress)
         for branch, overlaps in start.overlaps.items()
     }
-    if digits <= _DOUBLE:
-        alpha, error = float(alpha), math.nextafter(float(error), math.inf)
+    if digits <= DOUBLE_DIGITS:
+        alpha, error = float(alpha), rounded_up(error)
     return Threshold(
         name=name,
         model=model,
         alpha=alpha,
         error=error,
-        digits=min(reached, _DOUBLE) if digits <= _DOUBLE else reached,
+        digits=min(reached, DOUBLE_DIGITS) if digits <= DOUBLE_DIGITS else reached,
         method="Newton's method in alpha and the overlaps, where the prox does not jump",
         at=FrozenMapping(at),
     )
@@ -165,6 +164,8 @@ def _crossed(
     progress: Progress,
 ) -> tuple[Any, Any]:
     """alpha and its absolute error."""
+    from symattn.precision.test_error import loss_gradient
+
     model = branches["semantic"].model
     alpha = mpf(near)
     overlaps = {branch: at.start for branch, at in branches.items()}
@@ -204,8 +205,6 @@ def _crossed(
         if name == "alpha_c":
             uncertain += mp.fdot(zip(moved, hats_moved[[2, 1, 0, 3]], strict=True))
         else:
-            from symattn.precision.test_error import loss_gradient
-
             gradient = map(mpf, np.abs(loss_gradient(model, overlaps[branch])))
             uncertain += mp.fdot(zip(gradient, moved, strict=True))
     return alpha, mpf(1.01) * (abs(difference) + uncertain) / abs(slope)

@@ -15,6 +15,7 @@ from mpmath import mp
 
 from symattn._exact import number
 from symattn._frozen import FrozenMapping
+from symattn._numbers import rounded_up
 from symattn._progress import Progress
 from symattn._search import SearchEnded, require_on_branch
 from symattn.errors import ComputationFailed
@@ -146,7 +147,7 @@ def _certified(
         replicon=replicon,
         jump_probability=mp.zero,
         jump_flux=mp.zero,
-        errors=FrozenMapping({name: _upwards(error) for name, error in errors.items()}),
+        errors=FrozenMapping({name: rounded_up(error) for name, error in errors.items()}),
         certificate=FrozenMapping(
             {
                 "residual": float(max(map(abs, correction))),
@@ -159,7 +160,3 @@ def _certified(
         ),
         eigenvalues=tuple(complex(z) for z in np.linalg.eigvals(near.jacobian)),
     )
-
-
-def _upwards(value: Any) -> float:
-    return math.nextafter(float(value), math.inf) if value else 0.0

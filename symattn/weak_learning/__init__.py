@@ -14,15 +14,15 @@ mpmath, and `_proof` encloses it by ball arithmetic.
 
 from __future__ import annotations
 
-import math
 from importlib.util import find_spec
 from typing import Any
 
-from mpmath import mp, mpf
+from mpmath import mp
 
 from symattn._checks import checked_digits
 from symattn._exact import number
 from symattn._frozen import FrozenMapping
+from symattn._numbers import DOUBLE_DIGITS, rounded_up, significant_digits
 from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.fixed_points import zero_fixed_point
@@ -36,8 +36,6 @@ __all__ = ["weak_threshold"]
 
 #: More digits are proved only when a proof is asked for: it takes longer than the estimate.
 _PROVED = 30
-#: Digits of a double.
-_DOUBLE = 15
 
 
 def weak_threshold(
@@ -96,18 +94,18 @@ def weak_threshold(
                 proved = True
                 alpha_error, V_error = bound
         alpha: Any = found.alpha
-        if digits <= _DOUBLE:
+        if digits <= DOUBLE_DIGITS:
             alpha = float(found.alpha)
-            alpha_error = _rounded_up(alpha_error + abs(found.alpha - alpha))
+            alpha_error = rounded_up(alpha_error + abs(found.alpha - alpha))
         zero = _zero_point(model, found, V_error)
         relative = alpha_error / alpha
-        vouched = int(mp.floor(-mp.log10(2 * relative)))
+        vouched = significant_digits(relative)
     return Threshold(
         name=name,
         model=model,
         alpha=alpha,
         error=alpha_error,
-        digits=min(vouched, _DOUBLE) if digits <= _DOUBLE else vouched,
+        digits=min(vouched, DOUBLE_DIGITS) if digits <= DOUBLE_DIGITS else vouched,
         method="trapezoidal rule for the means over h*, Newton in V",
         at=FrozenMapping({"zero": zero_fixed_point(float(alpha), zero)}),
         certificate="proved" if proved else "estimated",
@@ -129,7 +127,7 @@ def _zero_point(model: AttentionModel, found: Estimate, V_error: Any) -> ZeroPoi
         errors={
             "loss": loss_error,
             **{
-                name: _rounded_up(error + abs(value - float(value)))
+                name: rounded_up(error + abs(value - float(value)))
                 for name, (value, error) in exact.items()
             },
         },
@@ -159,7 +157,3 @@ def _proved(
             ) from reason
         report(f"{name}: not proved: {reason}")
         return None
-
-
-def _rounded_up(value: Any) -> float:
-    return math.nextafter(float(mpf(value)), math.inf) if value else 0.0
