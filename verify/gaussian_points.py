@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-REPLICATES, POINTS = 16, 512
+REPLICATES, POINTS = 16, 2048
 
 # torch's Sobol sequences are multiples of this; half a step more keeps them off 0.
 _STEP = 2.0**-30
