@@ -1,7 +1,7 @@
 """Training sets drawn from the model, reduced to what a training step needs of them.
 
-The loss of a sample depends on Q only through its local fields (x + p) Q / sqrt(d). Given those, all
-that is left of the sample are Gram matrices of L x L entries, which are computed once here.
+The loss of a sample depends on Q only through its local fields (x + p) Q / sqrt(d). Given those,
+all that is left of the sample are Gram matrices of L x L entries, which are computed once here.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ class Samples:
 def positional_encoding(length: int, dimension: int) -> Tensor:
     """p: L rows of norm 1 in d dimensions, a regular simplex: p_l.p_k = -1/(L - 1), sum 0.
 
-    For L = 2 they are p_1 = -p_2 = (1, .., 1)/sqrt(d). For other L they lie in the span of the first
-    L - 1 cosines over the dimensions.
+    For L = 2 they are p_1 = -p_2 = (1, .., 1)/sqrt(d). For other L they lie in the span of the
+    first L - 1 cosines over the dimensions.
 
     Returns
     -------
@@ -166,29 +166,24 @@ def draw_samples(
     if count < 1:
         raise InvalidInput.of("count", count, "a whole number of samples >= 1")
     length, d = model.length, dimension
-    where = {"device": device, "dtype": torch.float64}
     encoding = positional_encoding(length, d).to(device)
-    shape = (len(seeds), length, count, d)
-    tokens = torch.empty(shape, device=device, dtype=precision)
-    teacher = torch.empty((len(seeds), model.target_rank, d), **where)
-    target_fields = torch.empty((len(seeds), model.target_rank, length, count), **where)
-    inputs = torch.empty((len(seeds), length, length, count), **where)
+    batch, rank = len(seeds), model.target_rank
+    tokens = torch.empty((batch, length, count, d), device=device, dtype=precision)
+    teacher = encoding.new_empty((batch, rank, d))
+    target_fields = encoding.new_empty((batch, rank, length, count))
+    inputs = encoding.new_empty((batch, length, length, count))
     mixed, gram = torch.empty_like(inputs), torch.empty_like(inputs)
     for b, seed in enumerate(seeds):
         source = torch.Generator(device=device).manual_seed(seed)
-        teacher[b] = torch.randn(teacher.shape[1:], generator=source, **where)
+        teacher[b].normal_(generator=source)
         for first in range(0, count, _BLOCK):
             block = slice(first, min(first + _BLOCK, count))
-            drawn = torch.randn(
-                (_BLOCK, length, d), generator=source, device=device, dtype=precision
-            )
-            z = model.sigma * drawn[: block.stop - first].transpose(0, 1) + encoding.unsqueeze(1)
-            tokens[b, :, block] = z.to(precision)
+            drawn = tokens.new_empty((_BLOCK, length, d)).normal_(generator=source)
+            x = drawn[: block.stop - first].transpose(0, 1).double() * model.sigma
+            tokens[b, :, block] = x + encoding.unsqueeze(1)
             z = tokens[b, :, block].double()
             x = z - encoding.unsqueeze(1)
-            target_fields[b, :, :, block] = torch.einsum("lnd,td->tln", x, teacher[b]) / math.sqrt(
-                d
-            )
+            target_fields[b, :, :, block] = torch.einsum("lnd,td->tln", x, teacher[b]) / d**0.5
             gram[b, :, :, block] = torch.einsum("lnd,knd->lkn", z, z) / d
             inputs[b, :, :, block] = torch.einsum("lnd,knd->lkn", x, x) / d
             mixed[b, :, :, block] = torch.einsum("lnd,knd->lkn", x, z) / d

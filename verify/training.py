@@ -1,0 +1,295 @@
+"""Training: starting points, and the descent of the risk from them, many runs at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from symattn.errors import InvalidInput
+from verify.risk import Risk
+from verify.samples import Samples
+
+#: The largest gradient norm of what counts as a minimum.
+TOLERANCE = 1e-6
+
+_MEMORY = 20  # pairs of steps and changes of the gradient that stand for the Hessian
+_MOST_TRIALS = 40  # of one line search
+_DECREASE, _CURVATURE = 1e-4, 0.9  # the constants of Wolfe's conditions
+_FIRST_STEP = 1.0  # its length, where sqrt(d) is that of Q*
+# The rounding of the risk, relative to it, in units of the tokens' precision, and at least. Near a
+# minimum the risk changes by less; there the slopes decide.
+_ROUNDING, _LEAST_ROUNDING = 16, 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Trained:
+    """Where training ended, for K runs on each of B training sets.
+
+    Attributes
+    ----------
+    weights : Tensor, (B, K, r, d)
+        Q, by columns.
+    risk : Tensor, (B, K)
+        The risk at Q; divided by d it is the training loss.
+    gradient_norm : Tensor, (B, K)
+        The Euclidean norm of its gradient by Q.
+    evaluations : Tensor, (B, K)
+        How often the risk and its gradient were computed.
+    converged : Tensor, (B, K)
+        Whether the gradient's norm is below the tolerance, 1e-6 unless another was asked for.
+    """
+
+    weights: Tensor
+    risk: Tensor
+    gradient_norm: Tensor
+    evaluations: Tensor
+    converged: Tensor
+
+
+def semantic_start(samples: Samples) -> Tensor:
+    """Q = Q*: (B, r, d). Columns of Q beyond those of Q* are 0."""
+    batch, target_rank, d = samples.teacher.shape
+    start = samples.teacher.new_zeros((batch, samples.model.student_rank, d))
+    shared = min(target_rank, samples.model.student_rank)
+    start[:, :shared] = samples.teacher[:, :shared]
+    return start
+
+
+def positional_start(samples: Samples, m: float = 0.25) -> Tensor:
+    """Q along the encodings: (B, r, d), columns sqrt(d) m p_l, l = 1 .. r, and 0 beyond L.
+
+    For L = 2 and r = 1 its overlaps are m, as given, and theta = m sigma^2 (p_1.Q*)/sqrt(d), which
+    is of order d^(-1/2).
+    """
+    length, d = samples.encoding.shape
+    rank = samples.model.student_rank
+    start = samples.teacher.new_zeros((len(samples.seeds), rank, d))
+    shared = min(length, rank)
+    start[:, :shared] = math.sqrt(d) * m * samples.encoding[:shared]
+    return start
+
+
+def random_start(samples: Samples, size: float = 0.1, stream: int = 0) -> Tensor:
+    """Q with independent normal entries of standard deviation `size`: (B, r, d).
+
+    It depends on the seed of the training set and on `stream`, and on nothing else.
+    """
+    shape = (samples.model.student_rank, samples.dimension)
+    device = samples.teacher.device
+    drawn = []
+    for seed in samples.seeds:
+        source = torch.Generator(device=device).manual_seed((seed + 1) * 1_000_003 + stream)
+        drawn.append(torch.randn(shape, generator=source, device=device, dtype=torch.float64))
+    return size * torch.stack(drawn)
+
+
+def gradient_descent(
+    risk: Risk,
+    start: Tensor,
+    *,
+    step: float = 0.15,
+    steps: int = 5000,
+    tolerance: float = TOLERANCE,
+) -> Trained:
+    """Q <- Q - step * gradient, `steps` times.
+
+    start: (B, K, r, d). Those of the defaults are the published protocol of arXiv 2402.03902, which
+    need not have converged: see `converged` of what is returned.
+    """
+    _check(risk, start, step=step, steps=steps)
+    weights = start.clone()
+    for _ in range(steps):
+        weights -= step * risk.value_and_gradient(weights)[1]
+    return _trained(risk, weights, steps + 1, tolerance)
+
+
+def adam(
+    risk: Risk,
+    start: Tensor,
+    *,
+    step: float = 0.01,
+    steps: int = 2500,
+    tolerance: float = TOLERANCE,
+) -> Trained:
+    """Adam with its usual constants (0.9, 0.999, 1e-8), `steps` times. start: (B, K, r, d)."""
+    _check(risk, start, step=step, steps=steps)
+    weights = start.clone()
+    optimiser = torch.optim.Adam([weights], lr=step)
+    for _ in range(steps):
+        weights.grad = risk.value_and_gradient(weights)[1]
+        optimiser.step()
+    return _trained(risk, weights.detach(), steps + 1, tolerance)
+
+
+def minimise(
+    risk: Risk, start: Tensor, *, tolerance: float = TOLERANCE, most_evaluations: int = 3000
+) -> Trained:
+    """A minimum of the risk by the limited-memory BFGS method, which every run follows by itself.
+
+    Steps satisfy Wolfe's conditions, found by bisection; the first one has length 1, where Q* has
+    length sqrt(d). A run ends at a gradient of norm `tolerance`, or where no step is found or
+    `most_evaluations` are used up: then it is not `converged`.
+
+    start: (B, K, r, d).
+    """
+    _check(risk, start, step=tolerance, steps=most_evaluations)
+    runs = _Descents(risk, start, tolerance)
+    while runs.active.any() and runs.passes < most_evaluations:
+        runs.advance()
+    return Trained(
+        weights=runs.weights,
+        risk=runs.value,
+        gradient_norm=_norm(runs.gradient),
+        evaluations=runs.evaluations,
+        converged=_norm(runs.gradient) <= tolerance,
+    )
+
+
+class _Descents:
+    """The state of all runs. A pass over the tokens serves one trial step of every run."""
+
+    def __init__(self, risk: Risk, start: Tensor, tolerance: float) -> None:
+        self.risk, self.tolerance = risk, tolerance
+        precision = torch.finfo(risk.samples.tokens.dtype).eps
+        self.rounding = max(_ROUNDING * precision, _LEAST_ROUNDING)
+        self.weights = start.clone()
+        self.value, self.gradient = risk.value_and_gradient(self.weights)
+        batch, runs, rank, d = start.shape
+        shape, device = (batch, runs), start.device
+        self.steps = start.new_zeros((_MEMORY, batch, runs, rank, d))
+        self.changes = torch.zeros_like(self.steps)
+        self.curvatures = start.new_zeros((_MEMORY, batch, runs))
+        self.accepted = torch.zeros(shape, dtype=torch.int64, device=device)
+        self.evaluations = torch.ones(shape, dtype=torch.int64, device=device)
+        self.passes = 1
+        self.active = _norm(self.gradient) > tolerance
+        self.index = (
+            torch.arange(batch, device=device)[:, None].expand(shape),
+            torch.arange(runs, device=device).expand(shape),
+        )
+        self.low, self.high = start.new_zeros(shape), start.new_zeros(shape)
+        self.length, self.slope = start.new_zeros(shape), start.new_zeros(shape)
+        self.trials = torch.zeros(shape, dtype=torch.int64, device=device)
+        self.direction = torch.zeros_like(start)
+        self._aim(self.active)
+
+    def advance(self) -> None:
+        """One trial step of every run that is not at its end."""
+        trial = self.weights + self.length[..., None, None] * self.direction
+        value, gradient = self.risk.value_and_gradient(trial)
+        self.passes += 1
+        self.evaluations += self.active
+        self.trials += self.active
+        slope = _dot(gradient, self.direction)
+        decreased = value <= self.value + _DECREASE * self.length * self.slope
+        level = (value <= self.value + self.rounding * self.value.abs()) & (
+            slope <= (2 * _DECREASE - 1) * self.slope
+        )
+        too_far = ~(decreased | level)
+        too_short = ~too_far & (slope < _CURVATURE * self.slope)
+        done = self.active & ~too_far & ~too_short
+        self.high = torch.where(too_far, self.length, self.high)
+        self.low = torch.where(too_short, self.length, self.low)
+        bracketed = torch.isfinite(self.high)
+        next_length = torch.where(bracketed, (self.low + self.high) / 2, 2 * self.length)
+        self.length = torch.where(done, self.length, next_length)
+        self._accept(done, trial, value, gradient)
+        self.active &= ~(done & (_norm(self.gradient) <= self.tolerance))
+        self._aim(done & self.active)
+        self._despair(self.active & ~done & (self.trials >= _MOST_TRIALS))
+
+    def _accept(self, done: Tensor, trial: Tensor, value: Tensor, gradient: Tensor) -> None:
+        """Move the runs that are `done` with their line search, and remember their curvature."""
+        step, change = trial - self.weights, gradient - self.gradient
+        product = _dot(step, change)
+        place = self.accepted % _MEMORY
+        useful = done & (product > 0)
+        mask = useful[..., None, None]
+        b, k = self.index
+        self.steps[place, b, k] = torch.where(mask, step, self.steps[place, b, k])
+        self.changes[place, b, k] = torch.where(mask, change, self.changes[place, b, k])
+        self.curvatures[place, b, k] = torch.where(useful, product, self.curvatures[place, b, k])
+        self.accepted += useful
+        self.weights = torch.where(done[..., None, None], trial, self.weights)
+        self.gradient = torch.where(done[..., None, None], gradient, self.gradient)
+        self.value = torch.where(done, value, self.value)
+
+    def _aim(self, which: Tensor) -> None:
+        """A new direction, and the first trial length along it, for the runs of `which`."""
+        direction = self._quasi_newton()
+        slope = _dot(direction, self.gradient)
+        first = self.accepted == 0
+        length = torch.where(first, _FIRST_STEP / _norm(self.gradient).clamp(min=1e-300), 1.0)
+        self.direction = torch.where(which[..., None, None], direction, self.direction)
+        self.slope = torch.where(which, slope, self.slope)
+        self.length = torch.where(which, length, self.length)
+        self.low = torch.where(which, 0.0, self.low)
+        self.high = torch.where(which, math.inf, self.high)
+        self.trials = torch.where(which, 0, self.trials)
+
+    def _quasi_newton(self) -> Tensor:
+        """Minus the gradient times the inverse Hessian that the remembered pairs stand for."""
+        b, k = self.index
+        vector = -self.gradient.clone()
+        shares = []
+        most = min(_MEMORY, int(self.accepted.max()))
+        for age in range(1, most + 1):
+            place = (self.accepted - age) % _MEMORY
+            known = self.accepted >= age
+            share = _dot(self.steps[place, b, k], vector) / self.curvatures[place, b, k]
+            share = torch.where(known, share, 0.0)
+            vector -= share[..., None, None] * self.changes[place, b, k]
+            shares.append((place, known, share))
+        if shares:
+            place = shares[0][0]
+            squared = _dot(self.changes[place, b, k], self.changes[place, b, k])
+            scale = torch.where(shares[0][1], self.curvatures[place, b, k] / squared, 1.0)
+            vector *= scale[..., None, None]
+        for place, known, share in reversed(shares):
+            back = _dot(self.changes[place, b, k], vector) / self.curvatures[place, b, k]
+            back = torch.where(known, share - back, 0.0)
+            vector += back[..., None, None] * self.steps[place, b, k]
+        return vector
+
+    def _despair(self, stuck: Tensor) -> None:
+        """Where a line search found nothing: begin anew with the gradient, or end the run."""
+        self.active &= ~(stuck & (self.accepted == 0))
+        again = stuck & self.active
+        self.accepted = torch.where(again, 0, self.accepted)
+        self._aim(again)
+
+
+def _trained(risk: Risk, weights: Tensor, evaluations: int, tolerance: float) -> Trained:
+    value, gradient = risk.value_and_gradient(weights)
+    norm = _norm(gradient)
+    return Trained(
+        weights=weights,
+        risk=value,
+        gradient_norm=norm,
+        evaluations=torch.full_like(value, evaluations, dtype=torch.int64),
+        converged=norm <= tolerance,
+    )
+
+
+def _check(risk: Risk, start: Tensor, *, step: float, steps: int) -> None:
+    s = risk.samples
+    wanted = (len(s.seeds), len(risk.lam), s.model.student_rank, s.dimension)
+    if tuple(start.shape) != wanted:
+        raise InvalidInput.of(
+            "start", tuple(start.shape), f"weights of shape (B, K, r, d) = {wanted}"
+        )
+    if not (step > 0 and math.isfinite(step)):
+        raise InvalidInput.of("step", step, "a finite number > 0")
+    if steps < 1:
+        raise InvalidInput.of("steps", steps, "a whole number >= 1")
+
+
+def _dot(first: Tensor, second: Tensor) -> Tensor:
+    return (first * second).sum(dim=(-2, -1))
+
+
+def _norm(gradient: Tensor) -> Tensor:
+    return _dot(gradient, gradient).sqrt()
