@@ -55,8 +55,8 @@ def test_no_crossing_two_crossings_and_a_flat_one_are_refused():
         crossing(ALPHAS, noise + 1.0 + ALPHAS, DIMENSIONS)
     with pytest.raises(ComputationFailed, match="crosses zero 2 times"):
         crossing(ALPHAS, noise + (ALPHAS - 1.1) * (ALPHAS - 1.5), DIMENSIONS, degree=2)
+    tilt = generator.standard_normal((DIMENSIONS.size, 1))
     with pytest.raises(ComputationFailed, match="too uncertain"):
-        tilt = generator.standard_normal((DIMENSIONS.size, 1))
         crossing(ALPHAS, 1e-3 * noise + tilt * (ALPHAS - 1.3), DIMENSIONS)
     noise[3, 1] = np.nan
     with pytest.raises(ComputationFailed, match="measurement 3"):
