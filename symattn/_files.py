@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+
+from symattn.errors import ComputationFailed
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -16,3 +19,24 @@ def replace_file(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def write_results(contents: Mapping[str, bytes], out: Path) -> tuple[Path, ...]:
+    """Write files, by their names in the directory `out`; return their paths.
+
+    Raises
+    ------
+    ComputationFailed
+        When one cannot be written.
+    """
+    paths = []
+    for name, content in contents.items():
+        path = out / name
+        try:
+            replace_file(path, content)
+        except OSError as error:
+            raise ComputationFailed(
+                f"{path}: {error.strerror}; name a directory that can be written"
+            ) from error
+        paths.append(path)
+    return tuple(paths)

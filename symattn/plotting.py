@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
     from symattn.thresholds import Threshold
 
-# Colours of Okabe and Ito, which remain apart to colour-blind eyes; line styles and markers keep
-# the branches apart in black and white.
-_STYLES: Mapping[str, Mapping[str, Any]] = {
+#: Colours of Okabe and Ito, which remain apart to colour-blind eyes; line styles and markers keep
+#: the branches apart in black and white.
+STYLES: Mapping[str, Mapping[str, Any]] = {
     "semantic": {"color": "#0072B2", "linestyle": "-", "marker": "o"},
     "positional": {"color": "#D55E00", "linestyle": "--", "marker": "s"},
 }
-_SYMBOLS = {"q": r"$q$", "m": r"$m$", "theta": r"$\theta$"}
-_SETTINGS: dict[Any, Any] = {
+#: Of the overlaps that are not 0 on one of the branches.
+SYMBOLS = {"q": r"$q$", "m": r"$m$", "theta": r"$\theta$"}
+#: For `matplotlib.rc_context`.
+SETTINGS: dict[Any, Any] = {
     "font.size": 9,
     "axes.linewidth": 0.6,
     "lines.linewidth": 1.4,
@@ -55,7 +57,7 @@ def curves_figure(
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    with rc_context(_SETTINGS):
+    with rc_context(SETTINGS):
         figure = Figure(figsize=(5.2, 7.6), layout="constrained")
         overlaps, losses, errors = figure.subplots(3, 1, sharex=True)
         for branch, curve in curves.items():
@@ -84,7 +86,7 @@ def save(figure: Figure, file: BinaryIO, kind: str) -> None:
     from matplotlib import rc_context
 
     metadata = {"svg": {"Date": None}, "png": {"Software": None}}[kind]
-    with rc_context(_SETTINGS):
+    with rc_context(SETTINGS):
         figure.savefig(file, format=kind, dpi=200, metadata=metadata)
 
 
@@ -97,12 +99,12 @@ def _parameters(model: AttentionModel) -> str:
 
 
 def _draw(axes: Axes, branch: str, curve: Sequence[FixedPoint], values: Sequence[float]) -> None:
-    axes.plot([point.alpha for point in curve], values, label=branch, **_STYLES[branch])
+    axes.plot([point.alpha for point in curve], values, label=branch, **STYLES[branch])
 
 
 def _draw_overlaps(axes: Axes, branch: str, curve: Sequence[FixedPoint]) -> None:
     """One line for each overlap that is not 0, its symbol at the end."""
-    for name, symbol in _SYMBOLS.items():
+    for name, symbol in SYMBOLS.items():
         values = [getattr(point.overlaps, name) for point in curve]
         if any(values):
             _draw(axes, branch, curve, values)
@@ -112,7 +114,7 @@ def _draw_overlaps(axes: Axes, branch: str, curve: Sequence[FixedPoint]) -> None
                 xytext=(5, 0),
                 textcoords="offset points",
                 verticalalignment="center",
-                color=_STYLES[branch]["color"],
+                color=STYLES[branch]["color"],
             )
 
 

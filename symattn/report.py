@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
-from symattn._files import replace_file
+from symattn._files import write_results
 from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed, NotFound
@@ -198,14 +198,4 @@ def write_report(report: Report, out: Path) -> tuple[Path, ...]:
         buffer = BytesIO()
         save(figure, buffer, suffix)
         contents[f"overlaps.{suffix}"] = buffer.getvalue()
-    paths = []
-    for name, content in contents.items():
-        path = out / name
-        try:
-            replace_file(path, content)
-        except OSError as error:
-            raise ComputationFailed(
-                f"{path}: {error.strerror}; name a directory that can be written"
-            ) from error
-        paths.append(path)
-    return tuple(paths)
+    return write_results(contents, out)
