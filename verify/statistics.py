@@ -178,6 +178,48 @@ def extrapolate(
     )
 
 
+def extrapolate_means(means: Sequence[Estimate], dimensions: ArrayLike) -> Estimate:
+    """The limit d -> infinity of means that are known with their errors at several dimensions.
+
+    Fits a + b/d by least squares with weights 1/error^2; a is the value. Its degrees of freedom are
+    Satterthwaite's, and its `curvature_p` is that of the squared residuals being chi-square, which
+    is approximate where the errors have few degrees of freedom themselves.
+
+    Parameters
+    ----------
+    means : sequence of Estimate, length N
+        Independent.
+    dimensions : array-like, shape (N,)
+        Of which two at least differ.
+
+    Raises
+    ------
+    InvalidInput
+        When the dimensions are not so many, not positive, or all the same.
+    """
+    d = np.asarray(dimensions, dtype=np.float64)
+    if d.shape != (len(means),) or not np.all(d > 0) or np.unique(d).size < 2:
+        raise InvalidInput.of("dimensions", d.tolist(), "one of each mean, two different at least")
+    y = np.array([mean.value for mean in means])
+    errors = np.array([mean.error for mean in means])
+    design = np.column_stack([np.ones_like(d), 1 / d])
+    weighing = np.linalg.pinv(design / errors[:, None]) / errors
+    coefficients = weighing @ y
+    variances = (weighing * errors) ** 2
+    spread = float(np.sum(variances[0] ** 2 / [mean.freedom for mean in means]))
+    excess = np.unique(d).size - 2
+    misfit = float(np.sum(((y - design @ coefficients) / errors) ** 2))
+    return Estimate(
+        value=float(coefficients[0]),
+        error=math.sqrt(variances[0].sum()),
+        freedom=float(variances[0].sum()) ** 2 / spread if spread else math.inf,
+        count=sum(mean.count for mean in means),
+        bias=float(coefficients[1]),
+        bias_error=math.sqrt(variances[1].sum()),
+        curvature_p=float(stats.chi2.sf(misfit, len(means) - 2)) if excess else None,
+    )
+
+
 def intercepts(
     columns: FloatArray, dimensions: ArrayLike, controls: ArrayLike | None
 ) -> FloatArray:

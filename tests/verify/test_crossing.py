@@ -38,6 +38,15 @@ def test_intervals_cover_the_crossing(degree, curvature):
     assert abs(np.mean(t)) < 4 / np.sqrt(trials)
 
 
+def test_a_slope_that_depends_on_the_dimension_is_extrapolated_too():
+    noise = 1e-4 * np.random.default_rng(24).standard_normal((DIMENSIONS.size, ALPHAS.size))
+    over_d = 1 / DIMENSIONS[:, None]
+    difference = (2 + 300 * over_d) * (ALPHAS - ROOT) - 60 * over_d + noise
+    found = crossing(ALPHAS, difference, DIMENSIONS)
+    assert found.error < 1e-4
+    assert abs(found.t(ROOT)) < 4
+
+
 def test_controls_narrow_it_down():
     generator = np.random.default_rng(22)
     control = generator.standard_normal((DIMENSIONS.size, 1)) / np.sqrt(DIMENSIONS)[:, None]

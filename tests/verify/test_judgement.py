@@ -77,7 +77,7 @@ def test_verdicts_and_numbers():
 
 
 def test_the_smallest_deviation_seen_is_where_the_verdict_turns():
-    others = [prediction(f"other{i}", 0.5) for i in range(4)]
+    others = [prediction(f"other{i}", t) for i, t in enumerate((0.5, 0.5, 30.0, 30.0))]
     for kind, sign in (("two-sided", 1), ("one-sided", -1)):
         [edge, *_] = judge(
             [prediction("x", 0.0, 5, kind=kind, predicted_error=0.03), *others], 0.05

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from symattn.errors import ComputationFailed, InvalidInput
-from verify.statistics import Estimate, extrapolate, intercepts
+from verify.statistics import Estimate, extrapolate, extrapolate_means, intercepts
 
 TRUTH, BIAS, SLOPE = 0.13, -2.0, 0.4
 DIMENSIONS = np.repeat([250.0, 500.0, 1000.0], 8)
@@ -181,3 +181,57 @@ def test_bad_shapes_are_refused(change):
 def test_a_level_is_a_probability():
     with pytest.raises(InvalidInput, match="level"):
         Estimate(value=1.0, error=0.1, freedom=3, count=4).interval(95)
+
+
+MEANS_AT = (250.0, 500.0, 1000.0, 2000.0)
+
+
+def means(generator, seeds, curvature=0.0):
+    """Means and standard errors of `seeds` measurements at each of `MEANS_AT`."""
+    found = []
+    for d in MEANS_AT:
+        truth = TRUTH + BIAS / d + curvature / d**2
+        y = truth + generator.standard_normal(seeds) / math.sqrt(d)
+        error = float(y.std(ddof=1)) / math.sqrt(seeds)
+        found.append(Estimate(value=y.mean(), error=error, freedom=seeds - 1, count=seeds))
+    return found
+
+
+def test_means_with_errors_are_extrapolated():
+    generator = np.random.default_rng(18)
+    trials = 2000
+    found = [extrapolate_means(means(generator, 40), MEANS_AT) for _ in range(trials)]
+    for level in (0.5, 0.95):
+        low, high = np.array([estimate.interval(level) for estimate in found]).T
+        covered = int(np.sum((low < TRUTH) & (high > TRUTH)))
+        assert stats.binomtest(covered, trials, level).pvalue > 1e-3
+    # between the freedom of one mean and that of all
+    assert all(39 <= estimate.freedom <= 4 * 39 for estimate in found)
+    assert found[0].count == 160
+    t = [(estimate.bias - BIAS) / estimate.bias_error for estimate in found]
+    assert abs(np.mean(t)) < 4 / math.sqrt(trials)
+
+
+def test_means_at_two_dimensions_lie_on_their_line():
+    pair = [
+        Estimate(value=v, error=e, freedom=math.inf, count=1) for v, e in ((2.0, 0.3), (1.5, 0.1))
+    ]
+    found = extrapolate_means(pair, [100, 200])
+    assert found.value == pytest.approx(2 * 1.5 - 2.0)
+    assert found.bias == pytest.approx(100.0)
+    assert found.error == pytest.approx(math.hypot(0.3, 2 * 0.1))
+    assert math.isinf(found.freedom)
+    assert found.curvature_p is None
+
+
+def test_means_that_are_not_linear_in_1_over_d_are_seen():
+    generator = np.random.default_rng(19)
+    assert extrapolate_means(means(generator, 200), MEANS_AT).curvature_p > 1e-3
+    assert extrapolate_means(means(generator, 200, 1e5), MEANS_AT).curvature_p < 1e-6
+
+
+@pytest.mark.parametrize("dimensions", [[100, 100], [100], [100, -200]])
+def test_means_at_one_dimension_have_no_limit(dimensions):
+    mean = Estimate(value=1.0, error=0.1, freedom=3, count=4)
+    with pytest.raises(InvalidInput, match="dimensions"):
+        extrapolate_means([mean, mean], dimensions)

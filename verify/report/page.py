@@ -13,7 +13,7 @@ from verify.report.style import STYLE
 
 _MARKS = {"holds": "✓ holds", "fails": "✗ fails", "shown": "&ndash; not tested"}
 
-_COLUMNS = ("measured", "predicted", "deviation", "z", "verdict", "would be seen")
+_COLUMNS = ("measured", "predicted", "deviation", "z", "verdict", "detectable")
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>", re.DOTALL)
 _SIZE = re.compile(r'(<svg[^>]*?) width="[^"]*"')
@@ -143,8 +143,11 @@ def _measured(prediction: Prediction) -> str:
 def _predicted(prediction: Prediction) -> str:
     if prediction.predicted is None:
         return ""
-    more = "more than " if prediction.kind == "one-sided" else ""
-    return more + _number(prediction.predicted, prediction.predicted_error)
+    if prediction.kind != "one-sided":
+        return _number(prediction.predicted, prediction.predicted_error)
+    if prediction.predicted_error == 0:
+        return f"more than {prediction.predicted:g}"
+    return "more than " + _number(prediction.predicted, prediction.predicted_error)
 
 
 def _number(value: float, error: float) -> str:

@@ -1,0 +1,96 @@
+"""A table is held against the right branch, extrapolated where that can be, and else only shown."""
+
+import pytest
+
+from symattn import AttentionModel, solve
+from symattn._progress import silent
+from verify.comparison import compare
+from verify.judgement import judge
+
+# Smooth here, so that solving takes a second.
+MODEL = AttentionModel(lam=0.1)
+ALPHA = 4.0
+
+
+@pytest.fixture(scope="module")
+def truth():
+    return {name: solve(MODEL, ALPHA, branch=name)[name] for name in ("semantic", "positional")}
+
+
+@pytest.fixture
+def compared(tmp_path):
+    def run(*rows):
+        path = tmp_path / "t.csv"
+        head = (
+            "lambda,alpha,start,dimension,theta,theta_error,m,m_error,train_loss,train_loss_error"
+        )
+        path.write_text("\n".join([head, *rows]))
+        finding = compare(path, silent)
+        return {p.name: p for p in judge(finding.predictions, 0.01)}
+
+    return run
+
+
+def test_several_dimensions_are_extrapolated_and_tested(compared, truth):
+    theta, loss = truth["semantic"].overlaps.theta, truth["semantic"].train_loss
+    wrong = 1.02 * loss
+    found = compared(
+        *(
+            f"0.1,{ALPHA},semantic,{d},{-theta - 3 / d},1e-4,,,{wrong + 0.1 / d},{1e-3 * loss}"
+            for d in (250, 500, 1000)
+        )
+    )
+    assert found.keys() == {"semantic.theta@line=2", "semantic.train_loss@line=2"}
+    good, bad = found.values()
+    assert good.verdict == "holds"
+    assert good.measured.value == pytest.approx(theta, rel=1e-9)
+    assert good.measured.bias == pytest.approx(3.0, rel=1e-6)
+    assert abs(good.predicted - theta) <= good.predicted_error <= 0.5e-4 * theta * 1.01
+    assert bad.verdict == "fails"
+    assert bad.parameters["lambda"] == 0.1
+
+
+def test_one_dimension_is_shown_with_its_z(compared, truth):
+    theta = truth["semantic"].overlaps.theta
+    [found] = compared(f"0.1,{ALPHA},semantic,500,{theta + 5e-3},1e-3,,,,").values()
+    assert found.verdict == "shown"
+    assert found.z == pytest.approx(5.0, abs=0.1)
+    assert "at d = 500 alone, so a bias of order 1/d remains" in found.note
+
+
+def test_signs_are_arbitrary_and_what_symmetry_makes_zero_is_not_tested(compared, truth):
+    m = truth["positional"].overlaps.m
+    rows = [f"0.1,{ALPHA},positional,{d},1e-3,1e-4,{-m},1e-4,," for d in (500, 1000)]
+    found = compared(*rows)
+    assert found["positional.m@line=2"].verdict == "holds"
+    assert found["positional.theta@line=2"].verdict == "shown"
+    assert "0 by symmetry" in found["positional.theta@line=2"].note
+
+
+def test_means_that_are_not_linear_in_1_over_d_are_noted(compared, truth):
+    theta = truth["semantic"].overlaps.theta
+    found = compared(
+        *(f"0.1,{ALPHA},semantic,{d},{theta + 1e4 / d**2},1e-4,,,," for d in (125, 250, 500, 1000))
+    )
+    assert "the means are not linear in 1/d" in found["semantic.theta@line=2"].note
+
+
+def test_a_branch_that_is_not_there_is_shown_with_the_reason(compared):
+    # Below the weak-learning thresholds of lambda = 0.1, which are above 1
+    found = compared("0.1,0.3,positional,500,,,0.01,0.001,,", f"0.1,{ALPHA},semantic,500,,,,,1,1")
+    absent = found["positional.m@line=2"]
+    assert absent.verdict == "shown"
+    assert absent.predicted is None
+    assert "no theory: " in absent.note
+    assert found["semantic.train_loss@line=3"].predicted is not None
+
+
+def test_every_setting_is_solved_once(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "lambda,alpha,start,dimension,q,q_error\n"
+        + "".join(f"0.1,{ALPHA},semantic,{d},0.1,0.01\n" for d in (100, 200, 100))
+    )
+    told = []
+    compare(path, told.append)
+    assert told == ["semantic branch at alpha = 4"]
