@@ -73,8 +73,9 @@ class Risk:
         s = self.samples
         used = torch.arange(s.count, device=fields.device) < self.counts.unsqueeze(1)
         attention = softmax_attention(fields)
-        with_tokens = (attention.unsqueeze(-2) * s.gram[:, None, None]).sum(dim=-3)
-        slope = with_tokens - s.correlation.unsqueeze(1)  # by the attention matrix
+        slope = -s.correlation.unsqueeze(1)  # by the attention matrix
+        for token in range(s.model.length):
+            slope = slope + attention[:, :, :, token, None] * s.gram[:, None, None, token]
         twice = s.power.unsqueeze(1) + (attention * (slope - s.correlation.unsqueeze(1))).sum(
             (2, 3)
         )
@@ -82,7 +83,9 @@ class Risk:
         centred = slope - (attention * slope).sum(dim=-2, keepdim=True)
         by_logits = torch.where(used[:, None, None], attention * centred, 0.0)
         both = (by_logits + by_logits.transpose(-3, -2)).unsqueeze(2)
-        gradients = (both * fields.unsqueeze(-3)).sum(dim=-2)
+        gradients = torch.zeros_like(fields)
+        for token in range(s.model.length):
+            gradients += both[..., token, :] * fields[..., token, None, :]
         return losses, gradients
 
     def value_and_gradient(self, weights: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,7 +15,7 @@ from verify.samples import Samples
 #: The largest gradient norm of what counts as a minimum.
 TOLERANCE = 1e-6
 
-_MEMORY = 20  # pairs of steps and changes of the gradient that stand for the Hessian
+_MEMORY = 10  # pairs of steps and changes of the gradient that stand for the Hessian
 _MOST_TRIALS = 40  # of one line search
 _DECREASE, _CURVATURE = 1e-4, 0.9  # the constants of Wolfe's conditions
 _FIRST_STEP = 1.0  # its length, where sqrt(d) is that of Q*
@@ -159,17 +159,12 @@ class _Descents:
         self.value, self.gradient = risk.value_and_gradient(self.weights)
         batch, runs, rank, d = start.shape
         shape, device = (batch, runs), start.device
-        self.steps = start.new_zeros((_MEMORY, batch, runs, rank, d))
-        self.changes = torch.zeros_like(self.steps)
-        self.curvatures = start.new_zeros((_MEMORY, batch, runs))
+        # Steps, changes of the gradient, and the gradient, one row each.
+        self.basis = start.new_zeros((batch, runs, 2 * _MEMORY + 1, rank * d))
         self.accepted = torch.zeros(shape, dtype=torch.int64, device=device)
         self.evaluations = torch.ones(shape, dtype=torch.int64, device=device)
         self.passes = 1
         self.active = _norm(self.gradient) > tolerance
-        self.index = (
-            torch.arange(batch, device=device)[:, None].expand(shape),
-            torch.arange(runs, device=device).expand(shape),
-        )
         self.low, self.high = start.new_zeros(shape), start.new_zeros(shape)
         self.length, self.slope = start.new_zeros(shape), start.new_zeros(shape)
         self.trials = torch.zeros(shape, dtype=torch.int64, device=device)
@@ -204,14 +199,11 @@ class _Descents:
     def _accept(self, done: Tensor, trial: Tensor, value: Tensor, gradient: Tensor) -> None:
         """Move the runs that are `done` with their line search, and remember their curvature."""
         step, change = trial - self.weights, gradient - self.gradient
-        product = _dot(step, change)
-        place = self.accepted % _MEMORY
-        useful = done & (product > 0)
-        mask = useful[..., None, None]
-        b, k = self.index
-        self.steps[place, b, k] = torch.where(mask, step, self.steps[place, b, k])
-        self.changes[place, b, k] = torch.where(mask, change, self.changes[place, b, k])
-        self.curvatures[place, b, k] = torch.where(useful, product, self.curvatures[place, b, k])
+        useful = done & (_dot(step, change) > 0)
+        b, k = torch.nonzero(useful, as_tuple=True)
+        place = self.accepted[b, k] % _MEMORY
+        self.basis[b, k, place] = step[b, k].flatten(1)
+        self.basis[b, k, place + _MEMORY] = change[b, k].flatten(1)
         self.accepted += useful
         self.weights = torch.where(done[..., None, None], trial, self.weights)
         self.gradient = torch.where(done[..., None, None], gradient, self.gradient)
@@ -219,6 +211,8 @@ class _Descents:
 
     def _aim(self, which: Tensor) -> None:
         """A new direction, and the first trial length along it, for the runs of `which`."""
+        if not which.any():
+            return
         direction = self._quasi_newton()
         slope = _dot(direction, self.gradient)
         first = self.accepted == 0
@@ -231,28 +225,38 @@ class _Descents:
         self.trials = torch.where(which, 0, self.trials)
 
     def _quasi_newton(self) -> Tensor:
-        """Minus the gradient times the inverse Hessian that the remembered pairs stand for."""
-        b, k = self.index
-        vector = -self.gradient.clone()
-        shares = []
-        most = min(_MEMORY, int(self.accepted.max()))
-        for age in range(1, most + 1):
-            place = (self.accepted - age) % _MEMORY
-            known = self.accepted >= age
-            share = _dot(self.steps[place, b, k], vector) / self.curvatures[place, b, k]
+        """Minus the gradient times the inverse Hessian that the remembered pairs stand for.
+
+        It is a combination of the rows of `basis`, and its coefficients follow from their products
+        alone, so that the long vectors are passed over twice, not once a pair.
+        """
+        self.basis[:, :, -1] = self.gradient.flatten(2)
+        products = self.basis @ self.basis.transpose(-2, -1)
+        shares = products.new_zeros(products.shape[:-1])
+        shares[..., -1] = -1.0
+        ages = range(1, min(_MEMORY, int(self.accepted.max())) + 1)
+        removed = {}
+        for age in ages:
+            step, change, curvature, known = self._pair(age, products)
+            share = torch.where(known, _row(products, step, shares) / curvature, 0.0)
+            shares.scatter_add_(-1, change.unsqueeze(-1), -share.unsqueeze(-1))
+            removed[age] = share
+        if removed:
+            _, change, curvature, known = self._pair(1, products)
+            squared = _entry(products, change, change)
+            shares *= torch.where(known, curvature / squared, 1.0).unsqueeze(-1)
+        for age in reversed(ages):
+            step, change, curvature, known = self._pair(age, products)
+            share = removed[age] - _row(products, change, shares) / curvature
             share = torch.where(known, share, 0.0)
-            vector -= share[..., None, None] * self.changes[place, b, k]
-            shares.append((place, known, share))
-        if shares:
-            place = shares[0][0]
-            squared = _dot(self.changes[place, b, k], self.changes[place, b, k])
-            scale = torch.where(shares[0][1], self.curvatures[place, b, k] / squared, 1.0)
-            vector *= scale[..., None, None]
-        for place, known, share in reversed(shares):
-            back = _dot(self.changes[place, b, k], vector) / self.curvatures[place, b, k]
-            back = torch.where(known, share - back, 0.0)
-            vector += back[..., None, None] * self.steps[place, b, k]
-        return vector
+            shares.scatter_add_(-1, step.unsqueeze(-1), share.unsqueeze(-1))
+        return (shares.unsqueeze(-2) @ self.basis).squeeze(-2).reshape(self.weights.shape)
+
+    def _pair(self, age: int, products: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Rows of a step and of its change, their product, and whether there is such a pair."""
+        step = (self.accepted - age) % _MEMORY
+        change, known = step + _MEMORY, self.accepted >= age
+        return step, change, torch.where(known, _entry(products, step, change), 1.0), known
 
     def _despair(self, stuck: Tensor) -> None:
         """Where a line search found nothing: begin anew with the gradient, or end the run."""
@@ -293,3 +297,14 @@ def _dot(first: Tensor, second: Tensor) -> Tensor:
 
 def _norm(gradient: Tensor) -> Tensor:
     return _dot(gradient, gradient).sqrt()
+
+
+def _row(products: Tensor, row: Tensor, shares: Tensor) -> Tensor:
+    """The product of a row of the basis with the combination `shares` of them."""
+    index = row[..., None, None].expand(*row.shape, 1, products.shape[-1])
+    return (products.gather(-2, index).squeeze(-2) * shares).sum(dim=-1)
+
+
+def _entry(products: Tensor, row: Tensor, column: Tensor) -> Tensor:
+    index = row[..., None, None].expand(*row.shape, 1, products.shape[-1])
+    return products.gather(-2, index).squeeze(-2).gather(-1, column.unsqueeze(-1)).squeeze(-1)

@@ -1,0 +1,217 @@
+"""Where the two minima exchange roles: alpha_c and alpha_l, from trained layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from symattn import linear_baseline
+from symattn._typing import FloatArray
+from symattn.errors import ComputationFailed
+from symattn.model import AttentionModel
+from verify.crossing import crossing
+from verify.experiments import Results
+from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
+from verify.predictions import Figure, Finding, Prediction
+from verify.report.figures import Curve, Panel, Points, panels_figure
+from verify.statistics import Estimate
+from verify.theory import TheoryAt, ThresholdOf
+from verify.trained_sets import TrainedSets, training_units
+from verify.units import Unit
+
+_BRANCHES = ("semantic", "positional")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """Both minima at sample complexities around alpha_c and alpha_l.
+
+    Attributes
+    ----------
+    name : str
+    model : AttentionModel
+    alphas : tuple of float
+        Rising. At the first the positional minimum is to be the lower one and the semantic test
+        error above that of the best linear map, at the last the other way round.
+    sizes : mapping
+        Dimension to the number of training sets.
+    """
+
+    name: str
+    model: AttentionModel
+    alphas: tuple[float, ...]
+    sizes: Mapping[int, int]
+
+    def units(self, seed: int) -> Sequence[Unit]:
+        return [*self._thresholds().values(), *self._theory().values(), *self._training(seed)]
+
+    def finding(self, seed: int, results: Results) -> Finding:
+        students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
+        middle = students.where(start="semantic", alpha=self.alphas[len(self.alphas) // 2])
+        losses, errors = self._losses(students), self._errors(students)
+        predictions = [
+            self._threshold("alpha_c", losses, middle, results),
+            self._threshold("alpha_l", errors, middle, results),
+            *self._order("lower minimum", losses, middle, ("positional", "semantic")),
+            *self._order("lower test error", errors, middle, ("linear", "semantic")),
+            self._linear(middle),
+        ]
+        text = (
+            "The training losses of the two minima of one training set are compared, so that what "
+            "they have in common is no noise, and the semantic test error with that of the linear "
+            "map fitted to the same samples. Differences are fitted by a parabola in alpha for "
+            f"every training set ({sizes_in_words(self.sizes)}), and its coefficients "
+            f"extrapolated to infinite d, for {self.model}.",
+        )
+        return Finding(
+            title=f"Thresholds alpha_c and alpha_l at omega = {self.model.omega:g}",
+            text=text,
+            predictions=tuple(predictions),
+            figures=(self._figure(losses, errors, middle, results),),
+        )
+
+    def _training(self, seed: int) -> list[TrainedSets]:
+        return training_units(
+            self.name, self.model, seed, self.sizes, alphas=self.alphas, starts=_BRANCHES
+        )
+
+    def _thresholds(self) -> dict[str, ThresholdOf]:
+        return {n: ThresholdOf(model=self.model, name=n) for n in ("alpha_c", "alpha_l")}
+
+    def _theory(self) -> dict[str, TheoryAt]:
+        alphas = tuple(reversed(self.alphas))
+        return {b: TheoryAt(model=self.model, alphas=alphas, branch=b) for b in _BRANCHES}
+
+    def _losses(self, students: Students) -> FloatArray:
+        """Semantic less positional training loss, (training sets, alphas)."""
+        return self._table(students, "semantic", "train_loss") - self._table(
+            students, "positional", "train_loss"
+        )
+
+    def _errors(self, students: Students) -> FloatArray:
+        """Semantic less linear test error, (training sets, alphas)."""
+        return self._table(students, "semantic", "test_error") - self._table(
+            students, "semantic", "linear_test_error"
+        )
+
+    def _table(self, students: Students, start: str, name: str) -> FloatArray:
+        columns = [students.where(start=start, alpha=a).column(name) for a in self.alphas]
+        return np.stack(columns, axis=1)
+
+    def _threshold(
+        self, name: str, difference: FloatArray, middle: Students, results: Results
+    ) -> Prediction:
+        words = {
+            "alpha_c": "alpha_c, where the training losses are equal",
+            "alpha_l": "alpha_l, where the semantic test error is that of the best linear map",
+        }[name]
+        found = results(self._thresholds()[name])
+        note = found.get("absent", "")
+        measured: Estimate | None = None
+        try:
+            measured = crossing(
+                self.alphas,
+                difference,
+                middle.column("dimension"),
+                controls=middle.controls(),
+                degree=2,
+            )
+        except ComputationFailed as error:
+            note = str(error)
+        comparable = measured is not None and "absent" not in found
+        return Prediction(
+            name=f"{self.name}.{name}",
+            statement=words,
+            symbol=name,
+            parameters=self._parameters(),
+            predicted=found.get("alpha"),
+            predicted_error=found.get("error", 0.0),
+            measured=measured,
+            kind="two-sided" if comparable else "shown",
+            note=note,
+        )
+
+    def _order(
+        self, what: str, difference: FloatArray, middle: Students, names: tuple[str, str]
+    ) -> list[Prediction]:
+        """Which is lower at both ends: `names` at the first and the last alpha."""
+        predictions = []
+        for place, sign, lower in ((0, 1.0, names[0]), (-1, -1.0, names[1])):
+            alpha = self.alphas[place]
+            other = names[1] if lower == names[0] else names[0]
+            symbol = "eps_t" if "minimum" in what else "eps_g"
+            predictions.append(
+                Prediction(
+                    name=f"{self.name}.{what.replace(' ', '-')}@alpha={alpha:g}",
+                    statement=f"{what} at alpha = {alpha:g}: {lower}, by more than 0",
+                    symbol=f"{symbol}, {other} less {lower}",
+                    parameters={**self._parameters(), "alpha": alpha},
+                    predicted=0.0,
+                    measured=middle.limit_of(sign * difference[:, place]),
+                    kind="one-sided",
+                )
+            )
+        return predictions
+
+    def _linear(self, middle: Students) -> Prediction:
+        baseline = linear_baseline(self.model)
+        return Prediction(
+            name=f"{self.name}.linear_test_error",
+            statement="test error of the fitted linear map, that of E[T] as d grows",
+            symbol="eps_g",
+            parameters=self._parameters(),
+            predicted=baseline.test_error,
+            predicted_error=baseline.error,
+            measured=middle.limit("linear_test_error"),
+        )
+
+    def _parameters(self) -> dict[str, float | str]:
+        described = parameters(self.model, self.alphas[0])
+        del described["alpha"]
+        return described
+
+    def _figure(
+        self, losses: FloatArray, errors: FloatArray, middle: Students, results: Results
+    ) -> Figure:
+        theory = {branch: results(unit) for branch, unit in self._theory().items()}
+        linear = linear_baseline(self.model).test_error
+
+        def gap(alpha: float, which: str) -> float | None:
+            semantic, positional = (theory[b][repr(alpha)] for b in _BRANCHES)
+            if "absent" in semantic or (which == "train_loss" and "absent" in positional):
+                return None
+            other = positional[which] if which == "train_loss" else linear
+            return float(semantic[which] - other)
+
+        panels = []
+        for which, label, differences in (
+            ("train_loss", r"$\epsilon_t$, semantic $-$ positional", losses),
+            ("test_error", r"$\epsilon_g$, semantic $-$ linear", errors),
+        ):
+            known = [(a, y) for a in self.alphas if (y := gap(a, which)) is not None]
+            limits = [middle.limit_of(differences[:, k]) for k in range(len(self.alphas))]
+            panels.append(
+                Panel(
+                    label=label,
+                    curves=[
+                        Curve(branch="semantic", x=[a for a, _ in known], y=[y for _, y in known])
+                    ],
+                    points=[
+                        Points(
+                            branch="semantic",
+                            x=self.alphas,
+                            y=[e.value for e in limits],
+                            error=[e.error for e in limits],
+                        )
+                    ],
+                    line=(0.0, "equal"),
+                )
+            )
+        return Figure(
+            name=f"{self.name}-differences",
+            caption="Differences that change sign at alpha_c (above) and alpha_l (below): theory "
+            "as lines, trained layers extrapolated to infinite d as points.",
+            drawing=panels_figure(panels, r"sample complexity $\alpha = n/d$"),
+        )

@@ -1,0 +1,96 @@
+"""A run of a suite, from its units of work to the judged result."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from symattn import __version__
+from symattn._progress import Progress
+from verify import suites
+from verify.device import Device
+from verify.experiments import Experiment
+from verify.judgement import judge_findings
+from verify.predictions import SuiteResult
+from verify.store import Store
+from verify.suites import discussion
+from verify.units import Json, Unit
+
+#: The probability with which a suite reports any failure if the theory is right, at most.
+FAMILY_RATE = 1e-3
+
+_PACKAGES = ("numpy", "scipy", "torch", "numba")
+
+
+def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progress) -> SuiteResult:
+    """Do the work of a suite that is not done yet, and judge the predictions.
+
+    Finished units are kept in `out`, so that a run goes on where an earlier one ended.
+
+    Raises
+    ------
+    InvalidInput
+        When `out` holds measurements of another run.
+    ComputationFailed
+        When a unit of work fails.
+    """
+    experiments = suites.experiments(suite)
+    header = {"suite": suite, "seed": seed, "device": device.name, **versions()}
+    started = datetime.now(UTC)
+    with Store.open(out, header) as store:
+        _work(experiments, store, device, seed, progress)
+        progress("judging the predictions")
+
+        def results(unit: Unit) -> Json:
+            return store.get(unit.key)["result"]
+
+        findings = judge_findings([e.finding(seed, results) for e in experiments], FAMILY_RATE)
+        units = _units(experiments, seed)
+        seconds = sum(store.get(unit.key)["seconds"] for unit in units)
+    return SuiteResult(
+        suite=suite,
+        seed=seed,
+        device=device.name,
+        parameters={"precision": str(device.precision).removeprefix("torch.")},
+        versions=versions(),
+        started=started.isoformat(timespec="seconds"),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=seconds,
+        family_rate=FAMILY_RATE,
+        findings=findings,
+        discussion=discussion(findings),
+    )
+
+
+def versions() -> dict[str, str]:
+    """The versions that results may depend on."""
+    return {
+        "symattn": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in _PACKAGES},
+    }
+
+
+def _units(experiments: Sequence[Experiment], seed: int) -> list[Unit]:
+    """All units, each once."""
+    return list({u.key: u for experiment in experiments for u in experiment.units(seed)}.values())
+
+
+def _work(
+    experiments: Sequence[Experiment], store: Store, device: Device, seed: int, progress: Progress
+) -> None:
+    left = [unit for unit in _units(experiments, seed) if store.get(unit.key) is None]
+    expected, spent, done = sum(unit.cost for unit in left), 0.0, 0.0
+    for number, unit in enumerate(left, start=1):
+        pace = spent / done if done else 1.0
+        minutes = pace * (expected - done) / 60
+        progress(f"{number} of {len(left)}, about {minutes:.1f} min left: {unit.key[:-13]}")
+        before = time.monotonic()
+        result = unit.run(device)
+        seconds = time.monotonic() - before
+        store.put(unit.key, {"seconds": seconds, "result": result})
+        spent, done = spent + seconds, done + unit.cost

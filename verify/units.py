@@ -1,0 +1,49 @@
+"""Units of work: what is computed once and kept, and what an interrupted run need not repeat."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from verify.device import Device
+
+Json: TypeAlias = Any
+"""What JSON can hold."""
+
+
+class Unit(Protocol):
+    """A piece of work whose result is kept in the store under its key."""
+
+    @property
+    def key(self) -> str:
+        """The only one of its kind: everything that the result depends on, but seed and device."""
+
+    @property
+    def cost(self) -> float:
+        """Seconds that it takes on two cores, roughly: for the time left that is shown."""
+
+    def run(self, device: Device) -> Json:
+        """The result, as JSON can hold it."""
+
+
+def unit_key(kind: str, description: str, everything: Any) -> str:
+    """A key that a person can read, made unique by a digest of all that it depends on."""
+    text = json.dumps(everything, sort_keys=True)
+    return f"{kind} {description} {hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def training_seeds(seed: int, name: str, dimension: int, count: int) -> tuple[int, ...]:
+    """Seeds of `count` training sets, different for every experiment and dimension."""
+    entropy = [seed, dimension, *name.encode()]
+    state = np.random.SeedSequence(entropy).generate_state(count, np.uint64)
+    return tuple(int(number >> np.uint64(1)) for number in state)
+
+
+def in_groups(items: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:
+    """The items in order, at most `size` at a time."""
+    for first in range(0, len(items), size):
+        yield tuple(items[first : first + size])
