@@ -20,11 +20,11 @@ from verify.training import minimise, positional_start, semantic_start
 def test_a_force_moves_the_fields_of_its_sample_by_the_response():
     """Two runs, with the last sample and without it: its fields differ by V g.
 
-    Sample by sample that holds up to relative order d^(-1/2), so the slope over the 2 fields of 24
+    Sample by sample that holds up to relative order d^(-1/2), so the slope over the 2 fields of 16
     training sets is 1 within some percent.
     """
-    model, d, count = AttentionModel(lam=0.1), 200, 800
-    samples = draw_samples(model, d, count, range(24))
+    model, d, count = AttentionModel(lam=0.1), 200, 400
+    samples = draw_samples(model, d, count, range(16))
     risk = replace(Risk.of(samples, 2), counts=torch.tensor([count, count - 1]))
     start = positional_start(samples).unsqueeze(1).expand(-1, 2, -1, -1)
     trained = minimise(risk, start, tolerance=1e-9)
