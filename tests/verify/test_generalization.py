@@ -8,7 +8,7 @@ import torch
 
 from symattn import AttentionModel, Overlaps
 from symattn.quadrature.generalization_error import mean_test_loss
-from tests.verify.reference import random_weights
+from tests.verify.draws import random_weights
 from verify.generalization import generalization_error
 from verify.layer import AttentionLayer, inputs_and_labels
 from verify.samples import draw_samples

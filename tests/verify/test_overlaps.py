@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from symattn import AttentionModel, InvalidInput
-from tests.verify.reference import random_weights
+from tests.verify.draws import random_weights
 from verify.overlaps import measured_overlaps
 from verify.samples import draw_samples
 

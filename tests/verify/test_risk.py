@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from symattn import AttentionModel
-from tests.verify.reference import random_weights
+from tests.verify.draws import random_weights
 from verify.layer import AttentionLayer, inputs_and_labels, layer_risk
 from verify.risk import Risk
 from verify.samples import draw_samples
