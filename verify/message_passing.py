@@ -32,7 +32,7 @@ from symattn.quadrature.expectations import Resolution
 from symattn.state_evolution import evolve
 from verify.proximal import proximal_map
 from verify.risk import Risk
-from verify.samples import Samples, target_attention
+from verify.samples import Samples
 
 
 class State(NamedTuple):
@@ -172,18 +172,16 @@ def run_message_passing(
     if not 0.0 <= damping < 1.0:
         raise InvalidInput.of("damping", damping, "at least 0 and below 1")
     risk = Risk.of(samples, 1)
-    attention = target_attention(model, samples.target_fields)
-    target = torch.stack((attention[:, 0, 0], attention[:, 1, 1]), dim=1)
-    target_fields = samples.target_fields[:, 0]
+    target, scale = _loss_parameters(samples)
     response = torch.full_like(weights[:, 0], V)
-    g = torch.zeros_like(target_fields)
+    g = torch.zeros_like(target)
     states = [_state(samples, weights, response)]
     hats: list[Conjugates] = []
     changes: list[Tensor] = []
     while len(hats) < iterations:
         fields = risk.fields(weights[:, None, None])[:, 0, 0]
         w = fields - response[:, None, None] * g
-        fresh = proximal_map(w, target, response, sigma).g
+        fresh = proximal_map(w, target, scale, response).g
         # in the first iteration there is nothing to keep
         g = torch.lerp(fresh, g, damping) if hats else fresh
         hats.append(_hats(samples, states[-1], w, fresh))
@@ -255,6 +253,20 @@ def predicted_trajectory(
         for pair in zip(fine, coarse, strict=True)
     )
     return PredictedTrajectory(states=fine, errors=errors)
+
+
+def _loss_parameters(samples: Samples) -> tuple[Tensor, Tensor]:
+    """(T_11, T_22), (B, 2, n), and sigma, (B, n), with which the channel's loss is each sample's.
+
+    With two tokens an output lies on the line through z_1 and z_2, at S_11 on it or S_22. So
+    |y - f|^2/(2 d) is |z_1 - z_2|^2/(2 d) ((T_11 - S_11)^2 + (T_22 - S_22)^2) and a constant, with
+    T where y projects onto that line. For large d these are the target's T and sigma^2.
+    """
+    gram, correlation = samples.gram, samples.correlation
+    across = gram[:, 0, 0] + gram[:, 1, 1] - 2.0 * gram[:, 0, 1]
+    first = correlation[:, 0, 0] - correlation[:, 0, 1] + gram[:, 1, 1] - gram[:, 0, 1]
+    second = correlation[:, 1, 1] - correlation[:, 1, 0] + gram[:, 0, 0] - gram[:, 0, 1]
+    return torch.stack((first, second), dim=1) / across.unsqueeze(1), torch.sqrt(across / 2.0)
 
 
 def _state(samples: Samples, weights: Tensor, V: Tensor) -> State:

@@ -56,13 +56,14 @@ class _Fields(NamedTuple):
     b: Tensor
     t11: Tensor
     t22: Tensor
+    sigma: Tensor
     V: Tensor
 
     def take(self, which: Tensor) -> _Fields:
         return _Fields(*(entries[which] for entries in self))
 
 
-def proximal_map(w: Tensor, target: Tensor, V: Tensor, sigma: float) -> Prox:
+def proximal_map(w: Tensor, target: Tensor, sigma: Tensor, V: Tensor) -> Prox:
     """The prox at every field.
 
     Parameters
@@ -70,11 +71,11 @@ def proximal_map(w: Tensor, target: Tensor, V: Tensor, sigma: float) -> Prox:
     w : Tensor, (.., 2, n)
         Fields, one entry a token.
     target : Tensor, (.., 2, n)
-        The diagonal (T_11, T_22) of each sample's target attention.
+        (T_11, T_22) of each sample.
+    sigma : Tensor, (.., n)
+        sigma of each sample.
     V : Tensor, (..)
         The response, one number for n fields; positive.
-    sigma : float
-        Standard deviation of the tokens' entries.
 
     Raises
     ------
@@ -89,11 +90,10 @@ def proximal_map(w: Tensor, target: Tensor, V: Tensor, sigma: float) -> Prox:
     if not bool(torch.isfinite(w).all()):
         raise ComputationFailed("the prox of a field that is not finite; look at what led to it")
     a, b = (w[..., 0, :] - w[..., 1, :]) / _ROOT, (w[..., 0, :] + w[..., 1, :]) / _ROOT
-    t11, t22 = target[..., 0, :], target[..., 1, :]
-    fields = _Fields(*(x.reshape(-1) for x in (a, b, t11, t22, V.unsqueeze(-1).expand_as(a))))
-    scale = torch.tensor(sigma, dtype=w.dtype, device=w.device)
-    u, v = _global_minima(fields, scale)
-    _, l_u, l_v, l_uu, l_uv, l_vv = channel(u, v, fields.t11, fields.t22, scale)
+    entries = (a, b, target[..., 0, :], target[..., 1, :], sigma, V.unsqueeze(-1).expand_as(a))
+    fields = _Fields(*(entry.reshape(-1) for entry in entries))
+    u, v = _global_minima(fields)
+    _, l_u, l_v, l_uu, l_uv, l_vv = channel(u, v, fields.t11, fields.t22, fields.sigma)
     force_u, force_v = u + fields.V * l_u - fields.a, v + fields.V * l_v - fields.b
     missed = int((~(torch.hypot(force_u, force_v) <= _ACCEPTED * _size(fields))).sum())
     if missed:
@@ -119,12 +119,12 @@ def _size(fields: _Fields) -> Tensor:
     return 1.0 + torch.hypot(fields.a, fields.b)
 
 
-def _global_minima(fields: _Fields, sigma: Tensor) -> tuple[Tensor, Tensor]:
+def _global_minima(fields: _Fields) -> tuple[Tensor, Tensor]:
     """Rotated components of the global minimisers, (N,) each."""
-    ends = torch.stack(_descended(fields.a, fields.b, fields, sigma))
+    ends = torch.stack(_descended(fields.a, fields.b, fields))
     radius = torch.sqrt(2.0 * fields.V * ends[2])
-    owners, starts = _wells(fields, radius, sigma)
-    others = torch.stack(_descended(starts[0], starts[1], fields.take(owners), sigma))
+    owners, starts = _wells(fields, radius)
+    others = torch.stack(_descended(starts[0], starts[1], fields.take(owners)))
     for rank in range(_WELLS):
         # each rank holds at most one well of a field
         owner, other = owners[rank == starts[2]], others[:, rank == starts[2]]
@@ -132,7 +132,7 @@ def _global_minima(fields: _Fields, sigma: Tensor) -> tuple[Tensor, Tensor]:
     return ends[0], ends[1]
 
 
-def _wells(fields: _Fields, radius: Tensor, sigma: Tensor) -> tuple[Tensor, Tensor]:
+def _wells(fields: _Fields, radius: Tensor) -> tuple[Tensor, Tensor]:
     """Where tables over the discs |x - w| <= radius have their lowest minima.
 
     Returns
@@ -149,7 +149,7 @@ def _wells(fields: _Fields, radius: Tensor, sigma: Tensor) -> tuple[Tensor, Tens
         alike = torch.nonzero(halves == half)[:, 0]
         axis = torch.arange(-half, half + 1, dtype=radius.dtype, device=radius.device) / (half - 1)
         for block in torch.split(alike, max(1, _BLOCK // len(axis) ** 2)):
-            a, b, t11, t22, V = (x[:, None, None] for x in fields.take(block))
+            a, b, t11, t22, sigma, V = (x[:, None, None] for x in fields.take(block))
             u = a + radius[block, None, None] * axis[:, None]
             v = b + radius[block, None, None] * axis
             heights = energy(u, v, a, b, channel(u, v, t11, t22, sigma)[0], V)
@@ -170,9 +170,7 @@ def _wells(fields: _Fields, radius: Tensor, sigma: Tensor) -> tuple[Tensor, Tens
     return torch.cat(owners), torch.cat(starts, dim=1)
 
 
-def _descended(
-    u: Tensor, v: Tensor, fields: _Fields, sigma: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
+def _descended(u: Tensor, v: Tensor, fields: _Fields) -> tuple[Tensor, Tensor, Tensor]:
     """Local minima of the energies downhill of (u, v), and the energies there.
 
     Newton's method on V times the energy, with the Hessian shifted to be positive definite.
@@ -181,7 +179,7 @@ def _descended(
     at = torch.arange(len(u), device=u.device)
     here = fields
     u, v = u.clone(), v.clone()
-    jet = torch.stack(channel(u, v, here.t11, here.t22, sigma))
+    jet = torch.stack(channel(u, v, here.t11, here.t22, here.sigma))
     value = here.V * energy(u, v, here.a, here.b, jet[0], here.V)
     damping = torch.zeros_like(u)
     for _ in range(_STEPS):
@@ -204,7 +202,7 @@ def _descended(
         step_v = -(h_uu * pull_v - h_uv * pull_u) / det
         short = torch.clamp(_LONGEST_STEP / torch.hypot(step_u, step_v), max=1.0)
         next_u, next_v = u + short * step_u, v + short * step_v
-        ahead = torch.stack(channel(next_u, next_v, here.t11, here.t22, sigma))
+        ahead = torch.stack(channel(next_u, next_v, here.t11, here.t22, here.sigma))
         next_value = here.V * energy(next_u, next_v, here.a, here.b, ahead[0], here.V)
         down = next_value <= value + _ROUNDING * (1.0 + value)
         u, v = torch.where(down, next_u, u), torch.where(down, next_v, v)
