@@ -20,8 +20,10 @@ from symattn.kernels.generated.torch_l2_r1_t1 import channel, energy, envelope_c
 
 #: Longest pitch of a table, and how many of its wells are followed to the bottom.
 _PITCH, _WELLS = 0.12, 4
+#: Radius of the largest disc that is searched.
+_FARTHEST = 7.5
 #: So many entries of tables are worked on at a time, few enough for a processor's cache.
-_BLOCK = 2**16
+_BLOCK = 2**14
 _STEPS, _LONGEST_STEP, _STIFFEST = 300, 0.5, 1e8
 #: Of |x + V grad loss(x) - w| over 1 + |w|: where a descent ends, and what is accepted.
 _GOAL, _ACCEPTED = 1e-14, 1e-10
@@ -82,8 +84,8 @@ def proximal_map(w: Tensor, target: Tensor, sigma: Tensor, V: Tensor) -> Prox:
     InvalidInput
         When a V is not positive.
     ComputationFailed
-        When a field is not finite, or a minimum is not found to
-        |x + V grad loss(x) - w| <= 1e-10 (1 + |w|).
+        When a field is not finite, V is too large to search all of the disc, or a minimum is not
+        found to |x + V grad loss(x) - w| <= 1e-10 (1 + |w|).
     """
     if not bool((V > 0).all()):
         raise InvalidInput.of("V", float(V.min()), "positive")
@@ -123,6 +125,11 @@ def _global_minima(fields: _Fields) -> tuple[Tensor, Tensor]:
     """Rotated components of the global minimisers, (N,) each."""
     ends = torch.stack(_descended(fields.a, fields.b, fields))
     radius = torch.sqrt(2.0 * fields.V * ends[2])
+    if not bool((radius <= _FARTHEST).all()):
+        raise ComputationFailed(
+            f"a prox may lie {float(radius.max()):.3g} from its field, farther than the "
+            f"{_FARTHEST} that are searched; try a smaller V than {float(fields.V.max()):.3g}"
+        )
     owners, starts = _wells(fields, radius)
     others = torch.stack(_descended(starts[0], starts[1], fields.take(owners)))
     for rank in range(_WELLS):
