@@ -11,13 +11,13 @@ from pathlib import Path
 
 from symattn import __version__
 from symattn._progress import Progress
-from verify import suites
+from verify.comparison import compare
 from verify.device import Device
 from verify.experiments import Experiment
 from verify.judgement import judge_findings
 from verify.predictions import SuiteResult
 from verify.store import Store
-from verify.suites import discussion
+from verify.suites import SUITES, discussion
 from verify.units import Json, Unit
 
 #: The probability with which a suite reports any failure if the theory is right, at most.
@@ -38,9 +38,14 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
     ComputationFailed
         When a unit of work fails.
     """
-    experiments = suites.experiments(suite)
-    header = {"suite": suite, "seed": seed, "device": device.name, **versions()}
-    started = datetime.now(UTC)
+    experiments = SUITES[suite]()
+    header: dict[str, str | int] = {
+        "suite": suite,
+        "seed": seed,
+        "device": device.name,
+        **versions(),
+    }
+    started = _now()
     with Store.open(out, header) as store:
         _work(experiments, store, device, seed, progress)
         progress("judging the predictions")
@@ -57,13 +62,43 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
         device=device.name,
         parameters={"precision": str(device.precision).removeprefix("torch.")},
         versions=versions(),
-        started=started.isoformat(timespec="seconds"),
-        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=started,
+        finished=_now(),
         seconds=seconds,
         family_rate=FAMILY_RATE,
         findings=findings,
         discussion=discussion(findings),
     )
+
+
+def compare_table(path: Path, progress: Progress) -> SuiteResult:
+    """Judge somebody else's training results, which a CSV file has.
+
+    Raises
+    ------
+    InvalidInput
+        When the file is not as `verify.trained_table.read_trained` wants it.
+    ComputationFailed
+        When it cannot be read.
+    """
+    started, before = _now(), time.monotonic()
+    findings = judge_findings([compare(path, progress)], FAMILY_RATE)
+    return SuiteResult(
+        suite=f"comparison with {path.name}",
+        seed=0,
+        device="none: nothing was trained",
+        parameters={},
+        versions=versions(),
+        started=started,
+        finished=_now(),
+        seconds=time.monotonic() - before,
+        family_rate=FAMILY_RATE,
+        findings=findings,
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def versions() -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from symattn.model import AttentionModel
 from verify.experiments import Experiment
@@ -40,14 +40,8 @@ def _quick() -> list[Experiment]:
     ]
 
 
-_SUITES = {"quick": _quick}
-
-NAMES = tuple(_SUITES)
-
-
-def experiments(suite: str) -> list[Experiment]:
-    """The experiments of a suite, one of `NAMES`."""
-    return _SUITES[suite]()
+#: The experiments of every suite by its name.
+SUITES: Mapping[str, Callable[[], list[Experiment]]] = {"quick": _quick}
 
 
 def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-from symattn.cli import INTERRUPTED, branch, derive, report, solve, threshold
+from symattn.cli import INTERRUPTED, branch, derive, report, solve, threshold, verify
 from symattn.cli._console import Console
 from symattn.cli._options import as_typed
 from symattn.cli._parser import Parser, join_negative_values
@@ -18,6 +18,7 @@ _COMMANDS = {
     "branch": branch,
     "derive": derive,
     "report": report,
+    "verify": verify,
 }
 
 # What a shell reports of a program that SIGPIPE ends: 128 + SIGPIPE.

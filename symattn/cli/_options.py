@@ -16,7 +16,7 @@ from symattn.model import STANDARD, AttentionModel, parse_mixing
 _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SAME_NAME = (
     "omega",
     "sigma",
@@ -29,6 +29,10 @@ _SAME_NAME = (
     "digits",
     "certificate",
     "out",
+    "suite",
+    "seed",
+    "device",
+    "compare",
 )
 
 
@@ -89,12 +93,12 @@ def _over(text: str) -> list[str]:
 
 
 def whole_number(text: str) -> int | str:
-    """A whole number of at most four digits, all that any option allows, or the text."""
+    """A whole number of at most 18 digits, more than any option allows, or the text."""
     return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """The options of every command: model, form of the output, progress."""
+    """The options of commands for one model: the model, form of the output, progress."""
     model = parser.add_argument_group("model (what is omitted is as in arXiv 2402.03902)")
     model.add_argument(
         "--omega", type=number, metavar="X", help="positional share of the target, 0 to 1 (0.3)"
@@ -120,6 +124,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--rank", type=whole_number, metavar="R", help="rank of student and target, r = t (1)"
     )
+    add_output(parser)
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """The options of every command: form of the output, progress."""
     output = parser.add_argument_group("output")
     output.add_argument(
         "--json", action="store_true", help="one JSON object on standard output, nothing else there"

@@ -3,12 +3,117 @@
 from __future__ import annotations
 
 import argparse
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from symattn.cli._console import Console
 from symattn.cli._options import add_output, output_directory, whole_number
 from symattn.errors import ComputationFailed, InvalidInput, SymattnError
 
 if TYPE_CHECKING:
-    from verify.predictions import SuiteResult
+    from verify.predictions import Prediction, SuiteResult
+
+SUMMARY = "train attention layers, run message passing, and judge the theory by both"
+EXAMPLES = """\
+examples:
+  symattn verify --out report                            the quick suite, some minutes
+  symattn verify --suite paper --out report              the published figures, half an hour
+  symattn verify --suite all --device cuda --out report  everything, on a GPU
+  symattn verify --compare mine.csv --out report         your own training results
+
+suites: quick (the core predictions), paper (the published figures and appendices), scaling (how
+finite dimensions approach the limit), all. It writes report.html, report.json and figures, and
+keeps its measurements, so that the same command goes on after an interruption. If the theory is
+right, a suite fails with a probability of at most 0.001.
+
+columns of the CSV file: alpha, start (semantic or positional) and dimension; any of q, m, theta,
+train_loss and test_error, each with NAME_error, its standard error, or NAME_std and seeds; and,
+where they are not the paper's, omega, lambda, sigma, a11, a12, a21, a22.
+
+exit status 3: a prediction fails."""
+
+_LARGEST_SEED = 2**32 - 1
+
+
+class PredictionsFail(SymattnError):
+    """The run is complete, and the theory is refuted in some prediction."""
+
+    exit_code: ClassVar[int] = 3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the files go")
+    parser.add_argument("--suite", metavar="NAME", help="quick, paper, scaling or all (quick)")
+    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu or cuda (auto)")
+    parser.add_argument(
+        "--seed", type=whole_number, default=0, metavar="S", help="of all random numbers (0)"
+    )
+    parser.add_argument(
+        "--compare", metavar="FILE", help="judge the training results in a CSV file, and train none"
+    )
+    add_output(parser)
+
+
+def run(arguments: argparse.Namespace, console: Console) -> None:
+    for package in ("torch", "matplotlib"):
+        if find_spec(package) is None:
+            raise ComputationFailed(
+                f"{package} is missing; pip install 'symattn[verify]' brings it"
+            )
+    seed = arguments.seed
+    if not isinstance(seed, int) or not 0 <= seed <= _LARGEST_SEED:
+        raise InvalidInput.of("seed", seed, f"a whole number from 0 to {_LARGEST_SEED}")
+    if arguments.compare is not None and arguments.suite is not None:
+        raise InvalidInput("compare goes without --suite", "compare")
+
+    from verify.device import choose_device
+    from verify.report import write_report
+    from verify.run import compare_table, run_suite
+    from verify.suites import SUITES
+
+    suite = arguments.suite or "quick"
+    if suite not in SUITES:
+        raise InvalidInput.of("suite", suite, f"one of {', '.join(SUITES)}")
+    device = choose_device(arguments.device)
+    out = output_directory(arguments.out)
+    if arguments.compare is None:
+        result = run_suite(suite, device, seed, out, console.progress)
+    else:
+        result = compare_table(Path(arguments.compare), console.progress)
+    paths = write_report(result, out)
+    if arguments.json:
+        console.json(result.to_dict())
+    else:
+        console.result(_table(result, paths))
+    failed = list(result.predictions("fails"))
+    if failed:
+        names = ", ".join(prediction.name for prediction in failed)
+        raise PredictionsFail(f"{len(failed)} predictions fail: {names}")
+
+
+def _table(result: SuiteResult, paths: tuple[Path, ...]) -> str:
+    from verify.report.page import summary_sentences
+
+    lines: list[str] = []
+    for finding in result.findings:
+        lines += [finding.title, *map(_line, finding.predictions), ""]
+    lines += summary_sentences(result)
+    written = [str(path) for path in paths if path.suffix in (".html", ".json")]
+    return "\n".join([*lines, "", "Written:", *written])
+
+
+def _line(prediction: Prediction) -> str:
+    from symattn._numbers import with_error
+
+    measured = predicted = ""
+    if prediction.measured is not None:
+        value, error = with_error(prediction.measured.value, prediction.measured.error)
+        measured = f"{value} +- {error}"
+    if prediction.predicted is not None:
+        # More figures than the measurement has mean nothing beside it.
+        predicted = f"{prediction.predicted:.6g}"
+        predicted = f"more than {predicted}" if prediction.kind == "one-sided" else predicted
+    z = "" if prediction.z is None else f"z = {prediction.z:.1f}"
+    verdict = "not tested" if prediction.verdict == "shown" else prediction.verdict
+    return f"  {prediction.name:<46} {measured:<24} {predicted:<14} {z:<10} {verdict}"
