@@ -7,16 +7,16 @@ import math
 import torch
 from torch import Tensor
 
-from verify.gaussian_points import REPLICATES, Mean, gaussian_points, mean_of_replicates
+from verify.gaussian_rule import Mean, gaussian_mean
 from verify.samples import Samples, softmax_attention, target_attention
 
 
 def generalization_error(samples: Samples, weights: Tensor) -> Mean:
     """E|y - f_Q(x)|_F^2 / (2 d) over fresh x, given Q and the teacher.
 
-    y - f_Q(x) = (T - S) x - S p. T and S depend on x only by its components along Q, Q* and p,
-    k = r + t + L - 1 for each token, which are drawn. The other components are independent of
-    these, and their share, sigma^2 (d - k)/(2 d) |T - S|_F^2, is exact.
+    y - f_Q(x) = (T - S) x - S p. T and S depend on x only by its components along Q and Q*,
+    k = r + t for each token, which are drawn. The other components are independent of these and
+    of mean 0, so that their share, (sigma^2 (d - k) |T - S|_F^2 + |S p|^2 there)/(2 d), is exact.
 
     Parameters
     ----------
@@ -28,8 +28,11 @@ def generalization_error(samples: Samples, weights: Tensor) -> Mean:
     Returns
     -------
     Mean, of tensors (B, K)
-        The same points serve all weights, so differences between weights are more accurate than
-        the standard errors say.
+
+    Raises
+    ------
+    InvalidInput
+        When L (r + t) is not 4 or 6.
     """
     model, d = samples.model, samples.dimension
     sigma, runs = math.sqrt(model.rho), weights.shape[1]
@@ -39,18 +42,18 @@ def generalization_error(samples: Samples, weights: Tensor) -> Mean:
     spanning = torch.cat([weights, teacher, encoding[:, :, :-1]], dim=2)
     basis = torch.linalg.qr(spanning.transpose(-2, -1)).Q
     student, teacher, positions = weights @ basis, teacher @ basis, encoding @ basis
-    k = basis.shape[-1]
-    estimates = []
-    for replicate in range(REPLICATES):
-        x = sigma * gaussian_points(replicate, (model.length, k), weights.device)
-        fields = torch.einsum("nlc,bkrc->bkrln", x, student)
-        fields += torch.einsum("bklc,bkrc->bkrl", positions, student).unsqueeze(-1)
-        target_fields = torch.einsum("nlc,bktc->bktln", x, teacher)
-        attention = softmax_attention(fields / math.sqrt(d))
-        gap = target_attention(model, target_fields / math.sqrt(d)) - attention
-        along = torch.einsum("bklmn,nmc->bklcn", gap, x)
-        along -= torch.einsum("bklmn,bkmc->bklcn", attention, positions)
+    shift = torch.einsum("bklc,bkrc->bkrl", positions, student).unsqueeze(-1)
+    k = model.student_rank + model.target_rank
+
+    def errors(points: Tensor) -> Tensor:
+        x = sigma * points
+        fields = (torch.einsum("nlc,bkrc->bkrln", x, student[..., :k]) + shift) / math.sqrt(d)
+        target_fields = torch.einsum("nlc,bktc->bktln", x, teacher[..., :k]) / math.sqrt(d)
+        attention = softmax_attention(fields)
+        gap = target_attention(model, target_fields) - attention
+        along = -torch.einsum("bklmn,bkmc->bklcn", attention, positions)
+        along[:, :, :, :k] += torch.einsum("bklmn,nmc->bklcn", gap, x)
         across = model.rho * (d - k) * gap.square().sum(dim=(2, 3))
-        errors = (across + along.square().sum(dim=(2, 3))) / (2 * d)
-        estimates.append(errors.mean(dim=-1))
-    return mean_of_replicates(estimates)
+        return (across + along.square().sum(dim=(2, 3))) / (2 * d)
+
+    return gaussian_mean(errors, (model.length, k), weights.device)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from verify.gaussian_points import REPLICATES, Mean, gaussian_points, mean_of_replicates
+from verify.gaussian_rule import Mean, gaussian_mean
 from verify.samples import Samples, target_attention
 
 
@@ -53,13 +53,12 @@ def _test_error(samples: Samples, W: Tensor) -> Mean:
     rank = samples.teacher.shape[1]
     across = model.rho * (1 - rank / d) * torch.eye(model.length, device=W.device).double()
     scale = torch.linalg.cholesky(samples.teacher @ samples.teacher.transpose(1, 2))
-    estimates = []
-    for replicate in range(REPLICATES):
-        points = gaussian_points(replicate, (model.length, rank), W.device)
+
+    def errors(points: Tensor) -> Tensor:
         x = math.sqrt(model.rho) * points
         target_fields = torch.einsum("nlc,btc->btln", x, scale) / math.sqrt(d)
         gap = target_attention(model, target_fields).unsqueeze(1) - W.unsqueeze(-1)
         covariance = torch.einsum("nlc,nmc->lmn", x, x) / d + across.unsqueeze(-1)
-        twice = torch.einsum("bklmn,mcn,bklcn->bkn", gap, covariance, gap)
-        estimates.append(twice.mean(dim=-1) / 2)
-    return mean_of_replicates(estimates)
+        return torch.einsum("bklmn,mcn,bklcn->bkn", gap, covariance, gap) / 2
+
+    return gaussian_mean(errors, (model.length, rank), W.device)

@@ -205,7 +205,7 @@ def measured_numbers(risk: Risk, trained: Trained) -> dict[str, list[list[float]
         "theta": overlaps.theta,
         "train_loss": trained.risk / d,
         "test_error": test_error.value,
-        "test_error_error": test_error.standard_error,
+        "test_error_error": test_error.error,
         "linear_test_error": fit_linear_map(s, risk.counts).test_error.value,
         "gradient_norm": trained.gradient_norm,
         "zero_loss": zero[0].sum(dim=-1) / d,

@@ -38,9 +38,7 @@ def test_error_is_that_of_fresh_sentences(model):
             with torch.no_grad():
                 output = AttentionLayer(weights[b, k].T, samples.encoding)(x)
             errors = (y - output).square().sum(dim=(1, 2)) / (2 * d)
-            spread = math.hypot(
-                float(errors.std()) / math.sqrt(count), float(found.standard_error[b, k])
-            )
+            spread = math.hypot(float(errors.std()) / math.sqrt(count), float(found.error[b, k]))
             assert float(found.value[b, k]) == pytest.approx(float(errors.mean()), abs=4 * spread)
             assert spread < 0.01 * float(found.value[b, k])
 
@@ -63,6 +61,6 @@ def test_error_tends_to_that_of_the_theory(overlaps):
     Q = overlaps.m * math.sqrt(d) * p_1 + along * semantic + math.sqrt(left) * noise
     found = generalization_error(samples, Q.reshape(1, 1, 1, d))
     expected = mean_test_loss(model, overlaps, 1e-8).value
-    error = float(found.standard_error)
+    error = float(found.error)
     assert float(found.value) == pytest.approx(expected, abs=4 * error, rel=3e-4)
     assert error < 1e-3 * expected

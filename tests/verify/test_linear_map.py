@@ -45,7 +45,7 @@ def test_test_error_is_that_of_fresh_sentences(model):
     fitted = fit_linear_map(samples, torch.tensor([5]))
     x, y = inputs_and_labels(samples, 0)
     errors = (y - fitted.W[0, 0] @ x).square().sum(dim=(1, 2)) / (2 * d)
-    value, error = float(fitted.test_error.value), float(fitted.test_error.standard_error)
+    value, error = float(fitted.test_error.value), float(fitted.test_error.error)
     spread = math.hypot(float(errors.std()) / math.sqrt(count), error)
     assert value == pytest.approx(float(errors.mean()), abs=4 * spread)
     assert error < 1e-3 * value
