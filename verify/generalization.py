@@ -28,11 +28,6 @@ def generalization_error(samples: Samples, weights: Tensor) -> Mean:
     Returns
     -------
     Mean, of tensors (B, K)
-
-    Raises
-    ------
-    InvalidInput
-        When L (r + t) is not 4 or 6.
     """
     model, d = samples.model, samples.dimension
     sigma, runs = math.sqrt(model.rho), weights.shape[1]

@@ -135,7 +135,7 @@ def minimise(
 
     start: (B, K, r, d).
     """
-    _check(risk, start, step=tolerance, steps=most_evaluations)
+    _check(risk, start, tolerance=tolerance, most_evaluations=most_evaluations)
     runs = _Descents(risk, start, tolerance)
     while runs.active.any() and runs.passes < most_evaluations:
         runs.advance()
@@ -278,17 +278,15 @@ def _trained(risk: Risk, weights: Tensor, evaluations: int, tolerance: float) ->
     )
 
 
-def _check(risk: Risk, start: Tensor, *, step: float, steps: int) -> None:
+def _check(risk: Risk, start: Tensor, **numbers: float) -> None:
     s = risk.samples
     wanted = (len(s.seeds), len(risk.lam), s.model.student_rank, s.dimension)
     if tuple(start.shape) != wanted:
-        raise InvalidInput.of(
-            "start", tuple(start.shape), f"weights of shape (B, K, r, d) = {wanted}"
-        )
-    if not (step > 0 and math.isfinite(step)):
-        raise InvalidInput.of("step", step, "a finite number > 0")
-    if steps < 1:
-        raise InvalidInput.of("steps", steps, "a whole number >= 1")
+        allowed = f"weights of shape (B, K, r, d) = {wanted}"
+        raise InvalidInput.of("start", tuple(start.shape), allowed)
+    for name, value in numbers.items():
+        if not (value > 0 and math.isfinite(value)):
+            raise InvalidInput.of(name, value, "a finite number > 0")
 
 
 def _dot(first: Tensor, second: Tensor) -> Tensor:
