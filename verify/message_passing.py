@@ -13,7 +13,11 @@ the prox contribute, which no derivative at the samples' own fields sees; at the
 that is an eighth of V_hat on the positional branch. By Stein's lemma the mean of dg/dw is the
 coefficient of w in the linear regression of g on h* and w, which are jointly Gaussian. So V_hat is
 taken from that regression over the samples. It knows of the jumps, uses neither the theory nor the
-overlaps, and the sample covariances in it remove most of the noise of E[g.(w - mean)]/s^2.
+overlaps, and the sample covariances in it remove noise of E[g.(w - mean)]/s^2.
+
+The overlaps of d dimensions are off state evolution by O(1/d), and by fluctuations of
+O(d^-1/2), which grow where its Jacobian has eigenvalues below -1: at the paper's parameters and
+alpha = 1.5 by 1.6 in each iteration on the semantic branch, in m, and by 4.5 on the positional one.
 """
 
 from __future__ import annotations

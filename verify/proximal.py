@@ -24,7 +24,7 @@ _PITCH, _WELLS = 0.12, 4
 _FARTHEST = 7.5
 #: So many entries of tables are worked on at a time, few enough for a processor's cache.
 _BLOCK = 2**14
-_STEPS, _LONGEST_STEP, _STIFFEST = 300, 0.5, 1e8
+_STEPS, _LONGEST_STEP, _FLATTEST, _STIFFEST = 300, 0.2, 1e-9, 1e8
 #: Of |x + V grad loss(x) - w| over 1 + |w|: where a descent ends, and what is accepted.
 _GOAL, _ACCEPTED = 1e-14, 1e-10
 _ROUNDING = 1e-15
@@ -202,7 +202,8 @@ def _descended(u: Tensor, v: Tensor, fields: _Fields) -> tuple[Tensor, Tensor, T
             break
         h_uu, h_uv, h_vv = 1.0 + here.V * jet[3], here.V * jet[4], 1.0 + here.V * jet[5]
         lowest = 0.5 * (h_uu + h_vv) - torch.hypot(0.5 * (h_uu - h_vv), h_uv)
-        shift = damping + torch.where(lowest < 0.05, 0.1 - lowest, 0.0)
+        # of a curvature the size counts: a floor above small ones would make the last steps crawl
+        shift = damping + torch.clamp(torch.clamp(lowest.abs(), min=_FLATTEST) - lowest, min=0.0)
         h_uu, h_vv = h_uu + shift, h_vv + shift
         det = h_uu * h_vv - h_uv**2
         step_u = -(h_vv * pull_u - h_uv * pull_v) / det

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import brentq, minimize
 
 from symattn import ComputationFailed, InvalidInput
 from verify.proximal import proximal_map
@@ -111,6 +111,21 @@ def test_at_zero_it_jumps_beyond_the_instability(V, jumps):
     np.testing.assert_allclose(x[0], -x[1], atol=1e-12)
     assert (np.abs(x[0]).max() > 0.05) == jumps
     assert x[0] @ w[0] > 0
+
+
+@pytest.mark.parametrize("V", [4.99, 5.0])
+def test_flat_bottoms_are_found(V):
+    # the curvature vanishes at that instability; there x = (k, -k), with S = logistic(2 k^2)
+    w = np.outer([1e-6, 1e-5, 1e-4, 1e-3], [1.0, -1.0])
+
+    def force(k, field):
+        s = 1.0 / (1.0 + math.exp(-2.0 * k**2))
+        return (k - field) / V + 0.5**2 * 2.0 * (s - 0.9) * s * (1.0 - s) * 4.0 * k
+
+    expected = [brentq(force, 0.0, 1.0, args=(field,), xtol=1e-15) for field in w[:, 0]]
+    x, _, _ = at_each(w, np.full_like(w, 0.9), 0.5, np.full(len(w), V))
+    np.testing.assert_allclose(x[:, 0], expected, atol=1e-8)
+    np.testing.assert_allclose(x[:, 1], -x[:, 0], atol=1e-12)
 
 
 def test_what_cannot_be_done_is_refused():
