@@ -190,15 +190,12 @@ def measured_numbers(risk: Risk, trained: Trained) -> dict[str, list[list[float]
     """What is kept of trained students of rank one, each number by training set and run.
 
     Overlaps, losses, the norm of the gradient; `linear_test_error` of the linear map fitted to the
-    same samples; and the controls, `teacher` = |Q*|^2/d - 1 and `zero_loss`, the training loss of
-    Q = 0.
+    same samples; and the control variates.
     """
     s = risk.samples
     d = s.dimension
     overlaps = measured_overlaps(s, trained.weights).scalars()
     test_error = generalization_error(s, trained.weights)
-    zero = risk.losses(s.tokens.new_zeros((*overlaps.q.shape, 1, s.model.length, s.count)).double())
-    teacher = s.teacher.square().sum(dim=(1, 2)) / d - 1
     numbers = {
         "q": overlaps.q,
         "m": overlaps.m,
@@ -208,10 +205,24 @@ def measured_numbers(risk: Risk, trained: Trained) -> dict[str, list[list[float]
         "test_error_error": test_error.error,
         "linear_test_error": fit_linear_map(s, risk.counts).test_error.value,
         "gradient_norm": trained.gradient_norm,
-        "zero_loss": zero[0].sum(dim=-1) / d,
-        "teacher": teacher.unsqueeze(1).expand_as(overlaps.q),
+        **control_variates(risk),
     }
     return {name: value.tolist() for name, value in numbers.items()}
+
+
+def control_variates(risk: Risk) -> dict[str, Tensor]:
+    """Numbers of each training set and run, (B, K), whose limits are known.
+
+    `teacher` = |Q*|^2/d - 1, and `zero_loss`, the training loss of Q = 0.
+    """
+    s = risk.samples
+    shape = (len(s.seeds), len(risk.lam))
+    fields = s.teacher.new_zeros((*shape, 1, s.model.length, s.count))
+    teacher = s.teacher.square().sum(dim=(1, 2)) / s.dimension - 1
+    return {
+        "teacher": teacher.unsqueeze(1).expand(shape),
+        "zero_loss": risk.losses(fields)[0].sum(dim=-1) / s.dimension,
+    }
 
 
 def training_units(

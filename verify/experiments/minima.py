@@ -13,6 +13,7 @@ from verify.experiments import Results
 from verify.experiments.students import (
     OBSERVABLES,
     OF_BRANCH,
+    TEX,
     Students,
     all_rows,
     parameters,
@@ -164,7 +165,7 @@ class Minima:
                 point = theory[branch][repr(alpha)]
                 limits.append(
                     Limit(
-                        label=_TEX[observable],
+                        label=TEX[observable],
                         branch=branch,
                         dimensions=chosen.column("dimension"),
                         values=chosen.without_controls(observable),
@@ -183,10 +184,10 @@ class Minima:
         return figures
 
     def _panels(self) -> list[tuple[str, list[tuple[str, str]]]]:
-        panels = [(_TEX["q"], [(b, "q") for b in self.branches])]
+        panels = [(TEX["q"], [(b, "q") for b in self.branches])]
         own = {"positional": "m", "semantic": "theta"}
-        panels += [(_TEX[own[b]], [(b, own[b])]) for b in self.branches]
-        panels += [(_TEX[n], [(b, n) for b in self.branches]) for n in ("train_loss", "test_error")]
+        panels += [(TEX[own[b]], [(b, own[b])]) for b in self.branches]
+        panels += [(TEX[n], [(b, n) for b in self.branches]) for n in ("train_loss", "test_error")]
         return panels
 
     def _curve(self, branch: str, name: str, theory: Mapping[str, Mapping[str, Any]]) -> Curve:
@@ -203,12 +204,3 @@ class Minima:
             y=[e.value for e in found],
             error=[e.error for e in found],
         )
-
-
-_TEX = {
-    "q": "$q$",
-    "m": "$m$",
-    "theta": r"$\theta$",
-    "train_loss": r"$\epsilon_t$",
-    "test_error": r"$\epsilon_g$",
-}

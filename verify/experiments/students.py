@@ -27,6 +27,16 @@ OF_BRANCH: Mapping[str, tuple[str, ...]] = {
     "positional": ("q", "m", "train_loss", "test_error"),
 }
 
+#: Symbols in figures.
+TEX: Mapping[str, str] = {
+    "q": "$q$",
+    "m": "$m$",
+    "theta": r"$\theta$",
+    "V": "$V$",
+    "train_loss": r"$\epsilon_t$",
+    "test_error": r"$\epsilon_g$",
+}
+
 
 class Students:
     """Rows of measured students of one model, each with the dimension, alpha and start it is of."""
