@@ -42,6 +42,13 @@ class Risk:
             counts=torch.full((runs,), samples.count, dtype=torch.int64, device=device),
         )
 
+    def part(self, sets: Tensor, runs: Tensor) -> Risk:
+        """The risk of these runs on these training sets, both by index."""
+        samples = self.samples
+        if len(sets) < len(samples.seeds):
+            samples = samples.of_sets(sets)
+        return Risk(samples=samples, lam=self.lam[runs], counts=self.counts[runs])
+
     def fields(self, weights: Tensor) -> Tensor:
         """h = (x + p) Q / sqrt(d): (B, K, r, L, n) for Q of shape (B, K, r, d)."""
         s = self.samples

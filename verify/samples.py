@@ -74,6 +74,23 @@ class Samples:
         """n."""
         return self.tokens.shape[2]
 
+    def of_sets(self, sets: Tensor) -> Samples:
+        """The training sets of these indices, in that order."""
+        picked = {
+            name: getattr(self, name)[sets]
+            for name in (
+                "tokens",
+                "teacher",
+                "target_fields",
+                "gram",
+                "correlation",
+                "power",
+                "inputs",
+                "mixed",
+            )
+        }
+        return replace(self, seeds=tuple(self.seeds[b] for b in sets.tolist()), **picked)
+
     def with_target(self, omega: float) -> Samples:
         """The same inputs and teacher with the labels of another omega; the tokens are shared."""
         model = replace(self.model, omega=omega)

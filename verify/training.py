@@ -136,16 +136,57 @@ def minimise(
     start: (B, K, r, d).
     """
     _check(risk, start, tolerance=tolerance, most_evaluations=most_evaluations)
-    runs = _Descents(risk, start, tolerance)
-    while runs.active.any() and runs.passes < most_evaluations:
-        runs.advance()
+    ends = _Ends(start)
+    descents = _Descents(risk, start, tolerance)
+    sets, runs = (torch.arange(size, device=start.device) for size in start.shape[:2])
+    while descents.active.any() and descents.passes < most_evaluations:
+        descents.advance()
+        active = descents.active
+        busy_sets, busy_runs = (torch.nonzero(active.any(dim=k))[:, 0] for k in (1, 0))
+        if 2 * len(busy_sets) * len(busy_runs) <= active.numel():
+            ends.take(descents, sets, runs)
+            sets, runs = sets[busy_sets], runs[busy_runs]
+            descents.keep(busy_sets, busy_runs)
+    ends.take(descents, sets, runs)
+    norm = _norm(ends.gradient)
     return Trained(
-        weights=runs.weights,
-        risk=runs.value,
-        gradient_norm=_norm(runs.gradient),
-        evaluations=runs.evaluations,
-        converged=_norm(runs.gradient) <= tolerance,
+        weights=ends.weights,
+        risk=ends.value,
+        gradient_norm=norm,
+        evaluations=ends.evaluations,
+        converged=norm <= tolerance,
     )
+
+
+_STATE = (
+    "weights",
+    "value",
+    "gradient",
+    "basis",
+    "accepted",
+    "evaluations",
+    "active",
+    "low",
+    "high",
+    "length",
+    "slope",
+    "trials",
+    "direction",
+)
+
+
+class _Ends:
+    """Where all runs are, while the descents of those that have not ended go on by themselves."""
+
+    def __init__(self, start: Tensor) -> None:
+        self.weights, self.gradient = torch.empty_like(start), torch.empty_like(start)
+        self.value = start.new_empty(start.shape[:2])
+        self.evaluations = torch.empty_like(self.value, dtype=torch.int64)
+
+    def take(self, descents: _Descents, sets: Tensor, runs: Tensor) -> None:
+        """Note down what is at these training sets and runs."""
+        for name in ("weights", "gradient", "value", "evaluations"):
+            getattr(self, name)[sets[:, None], runs] = getattr(descents, name)
 
 
 class _Descents:
@@ -195,6 +236,12 @@ class _Descents:
         self.active &= ~(done & (_norm(self.gradient) <= self.tolerance))
         self._aim(done & self.active)
         self._despair(self.active & ~done & (self.trials >= _MOST_TRIALS))
+
+    def keep(self, sets: Tensor, runs: Tensor) -> None:
+        """Go on with these training sets and runs alone."""
+        self.risk = self.risk.part(sets, runs)
+        for name in _STATE:
+            setattr(self, name, getattr(self, name)[sets[:, None], runs])
 
     def _accept(self, done: Tensor, trial: Tensor, value: Tensor, gradient: Tensor) -> None:
         """Move the runs that are `done` with their line search, and remember their curvature."""

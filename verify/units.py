@@ -11,6 +11,9 @@ import numpy as np
 
 from verify.device import Device
 
+# Of 64: seeds are multiplied where several streams come from one.
+_SPARE_BITS = np.uint64(24)
+
 Json: TypeAlias = Any
 """What JSON can hold."""
 
@@ -40,7 +43,7 @@ def training_seeds(seed: int, name: str, dimension: int, count: int) -> tuple[in
     """Seeds of `count` training sets, different for every experiment and dimension."""
     entropy = [seed, dimension, *name.encode()]
     state = np.random.SeedSequence(entropy).generate_state(count, np.uint64)
-    return tuple(int(number >> np.uint64(1)) for number in state)
+    return tuple(int(number >> _SPARE_BITS) for number in state)
 
 
 def in_groups(items: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:

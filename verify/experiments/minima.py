@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from symattn.model import AttentionModel
 from verify.experiments import Results
 from verify.experiments.students import (
@@ -125,10 +123,7 @@ class Minima:
         strays = []
         for branch in self.branches:
             chosen = students.where(start=branch)
-            m, theta = np.abs(chosen.column("m")), np.abs(chosen.column("theta"))
-            cosines = m / self.model.rho**0.5, theta / self.model.rho
-            positional = cosines[0] > cosines[1]
-            count = int(np.count_nonzero(positional == (branch == "semantic")))
+            count = sum(nearer != branch for nearer in chosen.nearer())
             if count:
                 strays.append(f"{count} of {len(chosen.rows)} {branch} ones")
         return [f"Some runs ended nearer to the other branch: {', '.join(strays)}."] * bool(strays)

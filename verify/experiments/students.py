@@ -69,6 +69,27 @@ class Students:
             values, self.column("dimension"), self.controls(), seeds=[r["seed"] for r in self.rows]
         )
 
+    def nearer(self) -> list[str]:
+        """Which branch each is nearer to: the larger of the cosines with p_1 and Q*, by modulus.
+
+        They are |m| and |theta|/sigma^2 in units of |Q|/sqrt(d).
+        """
+        m, theta = np.abs(self.column("m")), np.abs(self.column("theta")) / self.model.rho
+        return ["positional" if nearer else "semantic" for nearer in m > theta]
+
+    def lowest(self, branch: str) -> Students:
+        """Of each training set and alpha the run of lowest training loss that is near the branch.
+
+        Where none is, the one of lowest training loss.
+        """
+        best: dict[tuple[int, float], tuple[bool, float, Mapping[str, Any]]] = {}
+        for row, nearer in zip(self.rows, self.nearer(), strict=True):
+            rank = (nearer != branch, row["train_loss"], row)
+            place = (row["seed"], row["alpha"])
+            if place not in best or rank[:2] < best[place][:2]:
+                best[place] = rank
+        return Students(self.model, [row for _, _, row in best.values()])
+
     def without_controls(self, observable: str) -> FloatArray:
         """The observable less what the controls explain of it, (N,), for a figure."""
         values, controls = self.column(observable), self.controls()

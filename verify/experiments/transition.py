@@ -37,20 +37,25 @@ class Transition:
         error above that of the best linear map, at the last the other way round.
     sizes : mapping
         Dimension to the number of training sets.
+    starts : int
+        How many starts each branch has on a training set, all but one with noise: its loss is the
+        lowest one found, since the theory speaks of the lowest minimum of a state.
     """
 
     name: str
     model: AttentionModel
     alphas: tuple[float, ...]
     sizes: Mapping[int, int]
+    starts: int = 1
 
     def units(self, seed: int) -> Sequence[Unit]:
         return [*self._thresholds().values(), *self._theory().values(), *self._training(seed)]
 
     def finding(self, seed: int, results: Results) -> Finding:
         students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
-        middle = students.where(start="semantic", alpha=self.alphas[len(self.alphas) // 2])
-        losses, errors = self._losses(students), self._errors(students)
+        lowest = {b: self._of(students, b).lowest(b) for b in _BRANCHES}
+        middle = lowest["semantic"].where(alpha=self.alphas[len(self.alphas) // 2])
+        losses, errors = self._losses(lowest), self._errors(lowest)
         predictions = [
             self._threshold("alpha_c", losses, middle, results),
             self._threshold("alpha_l", errors, middle, results),
@@ -58,12 +63,17 @@ class Transition:
             *self._order("lower test error", errors, middle, ("linear", "semantic")),
             self._linear(middle),
         ]
+        several = (
+            f" The loss of a branch is the lowest of {self.starts} starts, all but one with noise."
+            if self.starts > 1
+            else ""
+        )
         text = (
             "The training losses of the two minima of one training set are compared, so that what "
             "they have in common is no noise, and the semantic test error with that of the linear "
             "map fitted to the same samples. Differences are fitted by a parabola in alpha for "
             f"every training set ({sizes_in_words(self.sizes)}), and its coefficients "
-            f"extrapolated to infinite d, for {self.model}.",
+            f"extrapolated to infinite d, for {self.model}.{several}",
         )
         return Finding(
             title=f"Thresholds alpha_c and alpha_l at omega = {self.model.omega:g}",
@@ -73,9 +83,17 @@ class Transition:
         )
 
     def _training(self, seed: int) -> list[TrainedSets]:
+        starts = [start for branch in _BRANCHES for start in self._starts(branch)]
         return training_units(
-            self.name, self.model, seed, self.sizes, alphas=self.alphas, starts=_BRANCHES
+            self.name, self.model, seed, self.sizes, alphas=self.alphas, starts=starts
         )
+
+    def _starts(self, branch: str) -> list[str]:
+        return [branch, *(f"{branch} {number}" for number in range(1, self.starts))]
+
+    def _of(self, students: Students, branch: str) -> Students:
+        starts = self._starts(branch)
+        return Students(self.model, [row for row in students.rows if row["start"] in starts])
 
     def _thresholds(self) -> dict[str, ThresholdOf]:
         return {n: ThresholdOf(model=self.model, name=n) for n in ("alpha_c", "alpha_l")}
@@ -84,20 +102,18 @@ class Transition:
         alphas = tuple(reversed(self.alphas))
         return {b: TheoryAt(model=self.model, alphas=alphas, branch=b) for b in _BRANCHES}
 
-    def _losses(self, students: Students) -> FloatArray:
+    def _losses(self, lowest: Mapping[str, Students]) -> FloatArray:
         """Semantic less positional training loss, (training sets, alphas)."""
-        return self._table(students, "semantic", "train_loss") - self._table(
-            students, "positional", "train_loss"
-        )
+        semantic, positional = (self._table(lowest[b], "train_loss") for b in _BRANCHES)
+        return semantic - positional
 
-    def _errors(self, students: Students) -> FloatArray:
+    def _errors(self, lowest: Mapping[str, Students]) -> FloatArray:
         """Semantic less linear test error, (training sets, alphas)."""
-        return self._table(students, "semantic", "test_error") - self._table(
-            students, "semantic", "linear_test_error"
-        )
+        semantic = lowest["semantic"]
+        return self._table(semantic, "test_error") - self._table(semantic, "linear_test_error")
 
-    def _table(self, students: Students, start: str, name: str) -> FloatArray:
-        columns = [students.where(start=start, alpha=a).column(name) for a in self.alphas]
+    def _table(self, students: Students, name: str) -> FloatArray:
+        columns = [students.where(alpha=alpha).column(name) for alpha in self.alphas]
         return np.stack(columns, axis=1)
 
     def _threshold(
