@@ -49,8 +49,6 @@ def choose_device(name: str = "auto") -> Device:
     if name == "cuda" and not torch.cuda.is_available():
         raise InvalidInput.of("device", name, "auto or cpu: torch finds no GPU here")
     if name == "cpu" or not torch.cuda.is_available():
-        return Device(
-            kind="cpu", name=f"CPU, {torch.get_num_threads()} threads", budget=_BUDGET_OF_CPU
-        )
+        return Device(kind="cpu", name="CPU", budget=_BUDGET_OF_CPU)
     budget = int(_SHARE_OF_GPU * torch.cuda.mem_get_info()[0])
     return Device(kind="cuda", name=torch.cuda.get_device_name(), budget=budget)

@@ -19,6 +19,7 @@ from verify.predictions import SuiteResult
 from verify.store import Store
 from verify.suites import SUITES, discussion
 from verify.units import Json, Unit
+from verify.workers import work
 
 #: The probability with which a suite reports any failure if the theory is right, at most.
 FAMILY_RATE = 1e-3
@@ -119,13 +120,13 @@ def _work(
     experiments: Sequence[Experiment], store: Store, device: Device, seed: int, progress: Progress
 ) -> None:
     left = [unit for unit in _units(experiments, seed) if store.get(unit.key) is None]
-    expected, spent, done = sum(unit.cost for unit in left), 0.0, 0.0
-    for number, unit in enumerate(left, start=1):
-        pace = spent / done if done else 1.0
-        minutes = pace * (expected - done) / 60
-        progress(f"{number} of {len(left)}, about {minutes:.1f} min left: {unit.key[:-13]}")
-        before = time.monotonic()
-        result = unit.run(device)
-        seconds = time.monotonic() - before
+    cost, done, before = sum(unit.cost for unit in left), 0.0, time.monotonic()
+    # The longest first: one that starts last would be waited for.
+    left.sort(key=lambda unit: -unit.cost)
+    progress(f"{len(left)} pieces of work, the first in the hands of several processes")
+    for number, finished in enumerate(work(left, device), start=1):
+        unit, result, seconds = finished
         store.put(unit.key, {"seconds": seconds, "result": result})
-        spent, done = spent + seconds, done + unit.cost
+        done += unit.cost
+        minutes = (time.monotonic() - before) * (cost - done) / done / 60
+        progress(f"{number} of {len(left)} done, about {minutes:.1f} min left: {unit.key[:-13]}")

@@ -15,6 +15,7 @@ import threading
 from contextlib import ExitStack
 from dataclasses import replace
 
+from symattn._processes import processes
 from symattn._progress import Progress
 from symattn.errors import ComputationFailed
 from symattn.precision._job import Job, Sums, run
@@ -23,13 +24,6 @@ from symattn.precision._job import Job, Sums, run
 _WORTH = 1.0
 #: Seconds from which on it is told how far it is.
 _LONG = 5.0
-
-
-def processes() -> int:
-    """How many processes may run side by side."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def compute(job: Job, seconds: float, doing: str, progress: Progress) -> Sums:

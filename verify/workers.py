@@ -1,0 +1,163 @@
+"""Units of work done by several processes, which end with the process that started them.
+
+Every process uses one thread, so that results do not depend on how many there are. A unit goes to
+one as a pickle on its standard input, and its result comes back on standard output. Standard input
+stays open: a process whose starter is gone reads its end there, and ends too.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from typing import IO, Any, NamedTuple
+
+from symattn._processes import processes
+from symattn.errors import ComputationFailed, SymattnError
+from verify.device import Device
+from verify.units import Json, Unit
+
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class Done(NamedTuple):
+    """A unit, its result, and the seconds that it took."""
+
+    unit: Unit
+    result: Json
+    seconds: float
+
+
+def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
+    """The results of units, as they come: on a processor by as many processes as there are cores.
+
+    Raises
+    ------
+    SymattnError
+        What a unit raises; those at work are given up.
+    ComputationFailed
+        When a process does not end well.
+    """
+    count = min(processes(), len(units)) if device.kind == "cpu" else 1
+    if count <= 1:
+        yield from (_timed(unit, device) for unit in units)
+        return
+    waiting: queue.SimpleQueue[Unit] = queue.SimpleQueue()
+    finished: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
+    for unit in units:
+        waiting.put(unit)
+    with ExitStack() as stack:
+        for _ in range(count):
+            worker = stack.enter_context(_Worker(device))
+            threading.Thread(target=_serve, args=(worker, waiting, finished), daemon=True).start()
+        for _ in units:
+            done = finished.get()
+            if isinstance(done, Exception):
+                raise done
+            yield done
+
+
+def _serve(
+    worker: _Worker,
+    waiting: queue.SimpleQueue[Unit],
+    finished: queue.SimpleQueue[Done | Exception],
+) -> None:
+    """Give units to a process until none is left."""
+    while True:
+        try:
+            unit = waiting.get_nowait()
+        except queue.Empty:
+            return
+        try:
+            finished.put(worker.run(unit))
+        except Exception as error:
+            finished.put(error)
+            return
+
+
+class _Worker:
+    """A process that does one unit after the other; leaving the block ends it."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={
+                **os.environ,
+                **dict.fromkeys(_THREADS, "1"),
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },
+        )
+
+    def __enter__(self) -> _Worker:
+        return self
+
+    def run(self, unit: Unit) -> Done:
+        """Have it do a unit."""
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        try:
+            pickle.dump((unit, self._device), stdin)
+            stdin.flush()
+            reply = pickle.load(stdout)
+        except (EOFError, OSError, pickle.UnpicklingError, ValueError) as error:
+            raise ComputationFailed(
+                f"the process of {unit.key[:-13]} ended early, with status {self._process.wait()}, "
+                "perhaps for lack of memory; run the command again to go on"
+            ) from error
+        if isinstance(reply, Exception):
+            raise reply
+        result, seconds = reply
+        return Done(unit, result, seconds)
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def _timed(unit: Unit, device: Device) -> Done:
+    before = time.monotonic()
+    result = unit.run(device)
+    return Done(unit, result, time.monotonic() - before)
+
+
+def _main() -> None:
+    """What a worker does."""
+    # An interrupt from the keyboard reaches it as well; its starter is the one to react.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # What a library prints is no reply.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(sys.stdin.buffer, requests), daemon=True).start()
+    while True:
+        unit, device = requests.get()
+        try:
+            reply: tuple[Json, float] | SymattnError = _timed(unit, device)[1:]
+        except SymattnError as error:
+            reply = error
+        pickle.dump(reply, replies)
+        replies.flush()
+
+
+def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
+    """Pass requests on; end with the starter, also in the middle of a unit."""
+    while True:
+        try:
+            requests.put(pickle.load(stream))
+        except EOFError:
+            os._exit(1)
+
+
+if __name__ == "__main__":
+    _main()
