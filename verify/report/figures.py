@@ -143,6 +143,36 @@ def concentration_figure(
     return figure
 
 
+def rounding_figure(
+    curve: Curve, points: Mapping[int, Points], x_label: str, y_label: str
+) -> Figure:
+    """Measurements at several dimensions, the keys of `points`, about one curve of the theory."""
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(curve.x, curve.y, color="0.3", label=r"theory, $d \to \infty$")
+        for (dimension, at), (colour, marker) in zip(
+            sorted(points.items()), _OBSERVABLES, strict=False
+        ):
+            axes.errorbar(
+                at.x,
+                at.y,
+                yerr=at.error,
+                color=colour,
+                marker=marker,
+                markersize=4.5,
+                markerfacecolor="white",
+                linestyle="",
+                elinewidth=1.0,
+                capsize=2.0,
+                label=f"trained, $d$ = {dimension}",
+            )
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.legend(frameon=False)
+    return figure
+
+
 def _draw_points(axes: Axes, points: Points, label: str) -> None:
     style = STYLES.get(points.branch, _OTHER)
     axes.errorbar(
