@@ -40,6 +40,8 @@ class WeakLearning:
         Rising, for the trained layers.
     trained_sizes : mapping
         Dimension to the number of training sets, at least two each, of the trained layers.
+    curve : tuple of float
+        More sample complexities for the line of the trained layers' figure.
     """
 
     name: str
@@ -48,6 +50,7 @@ class WeakLearning:
     sizes: Mapping[int, int]
     trained_alphas: tuple[float, ...]
     trained_sizes: Mapping[int, int]
+    curve: tuple[float, ...] = ()
 
     def units(self, seed: int) -> Sequence[Unit]:
         return [self._threshold(), self._theory(), *self._stiffness(seed), *self._training(seed)]
@@ -67,7 +70,7 @@ class WeakLearning:
             title=f"Weak learning of the positions at lambda = {self.model.lam:g}",
             text=text,
             predictions=(self._prediction(at_zero, results),),
-            figures=(self._stiffness_figure(at_zero), self._trained_figure(seed, results)),
+            figures=(self._stiffness_figure(at_zero, results), self._trained_figure(seed, results)),
         )
 
     def _stiffness(self, seed: int) -> list[ZeroStiffness]:
@@ -87,7 +90,7 @@ class WeakLearning:
         return ThresholdOf(model=self.model, name="weak_positional")
 
     def _theory(self) -> TheoryAt:
-        alphas = tuple(reversed(self.trained_alphas))
+        alphas = tuple(sorted({*self.trained_alphas, *self.curve}, reverse=True))
         return TheoryAt(model=self.model, alphas=alphas, branch="positional")
 
     def _prediction(self, at_zero: Students, results: Results) -> Prediction:
@@ -121,24 +124,29 @@ class WeakLearning:
             note=note,
         )
 
-    def _stiffness_figure(self, at_zero: Students) -> Figure:
+    def _stiffness_figure(self, at_zero: Students, results: Results) -> Figure:
         limits = [at_zero.where(alpha=a).limit("stiffness") for a in self.alphas]
+        stiffness = [e.value for e in limits]
         points = Points(
             branch="positional",
             x=self.alphas,
-            y=[e.value for e in limits],
+            y=stiffness,
             error=[e.error for e in limits],
+            label=r"Hessian, $d \to \infty$",
         )
+        found = results(self._threshold())
+        at = [found["alpha"]] if "alpha" in found else []
+        ends = [min(stiffness), max(stiffness)]
         panel = Panel(
             label="stiffness along $p_1$",
-            curves=[],
+            curves=[Curve(branch="positional", x=[a, a], y=ends) for a in at],
             points=[points],
             line=(0.0, "unstable below"),
         )
         return Figure(
             name=f"{self.name}-stiffness",
             caption="Stiffness of the risk at Q = 0 along the positions, extrapolated to infinite "
-            "d; it is 0 at the threshold.",
+            "d; it is to be 0 at the threshold of the theory, the upright line.",
             drawing=panels_figure([panel], _X_LABEL),
         )
 
@@ -159,7 +167,7 @@ class WeakLearning:
     def _curve(self, results: Results) -> Curve:
         """|m| of the theory: 0 up to the threshold, then that of the positional branch."""
         theory, found = results(self._theory()), results(self._threshold())
-        known = [(a, theory[repr(a)]["m"]) for a in self.trained_alphas if "m" in theory[repr(a)]]
+        known = sorted((float(alpha), p["m"]) for alpha, p in theory.items() if "m" in p)
         if "alpha" in found:
             known = [(self.trained_alphas[0], 0.0), (found["alpha"], 0.0), *known]
         return Curve(branch="positional", x=[a for a, _ in known], y=[m for _, m in known])

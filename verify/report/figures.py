@@ -41,12 +41,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Measurements on one branch: y with standard errors at x."""
+    """Measurements on one branch: y with standard errors at x.
+
+    `label`, if given, takes the place of "trained" after the branch.
+    """
 
     branch: str
     x: ArrayLike
     y: ArrayLike
     error: ArrayLike
+    label: str = "trained"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +92,7 @@ def panels_figure(panels: Sequence[Panel], x_label: str, title: str = "") -> Fig
                 style = {**STYLES.get(curve.branch, _OTHER), "marker": ""}
                 axes.plot(curve.x, curve.y, label=f"{curve.branch}, theory", **style)
             for points in panel.points:
-                _draw_points(axes, points, f"{points.branch}, trained")
+                _draw_points(axes, points, f"{points.branch}, {points.label}")
             if panel.line is not None:
                 height, name = panel.line
                 axes.axhline(height, color="0.45", linestyle=":", label=name)
