@@ -135,8 +135,9 @@ class Responses:
             "energy, and makes a few jump from one well to another. The Hessian of one minimum has "
             f"the smooth part of V_hat only; jumps, {100 * jump_share(point):.2g} % of it here, "
             "lead to other minima. There are many such minima, and replica symmetry takes the one "
-            "found for the lowest and only one. So these numbers are shown and not judged. That "
-            "the Hessian gives V_hat without the jumps says that this is the reason."
+            "found for the lowest and only one. So these numbers are shown and not judged. If "
+            "the jumps are all that the Hessian lacks, it gives V_hat without them, which is the "
+            "last number."
         ]
 
     def _jumps(self, point: Mapping[str, Any]) -> bool:

@@ -105,8 +105,8 @@ class Slopes:
         point = points[repr(self.alpha)]
         absent = "absent" in point
         scale = 1 / (2 * self.model.rho)
-        # The central difference is off by h^2/6 times the third derivative of eps_t, h = 0.02
-        # lambda, which is below q/(2 sigma^2)/lambda^2 times 6.
+        # With steps h = 0.02 lambda the central difference is off by h^2/6 times the third
+        # derivative of eps_t. That is q''/(2 sigma^2), and 0.5 to 3 is q'' lambda^2/q; 6 is safe.
         spread = 0.0 if absent else _LAMBDA_STEP**2 * point["q"]
         return Prediction(
             name=f"{self.name}.{branch}.slope-in-lambda@alpha={self.alpha:g}",
