@@ -86,9 +86,14 @@ def loss_of_zero(model: AttentionModel) -> float:
     return baseline.test_error + model.rho * distance / 2
 
 
+def jump_share(point: Mapping[str, Any]) -> float:
+    """The part of V_hat at a fixed point that jumps of the prox make, by modulus."""
+    return abs(point["jump_flux"] / point["V_hat"]) if point["jump_flux"] else 0.0
+
+
 def trust(point: Mapping[str, Any]) -> str:
     """How far replica symmetry can be trusted at a fixed point, in words; empty where it holds."""
-    share = abs(point["jump_flux"] / point["V_hat"]) if point["jump_flux"] else 0.0
+    share = jump_share(point)
     if share < 1e-3:
         return ""
     return (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -27,7 +27,7 @@ from verify.training import (
     random_start,
     semantic_start,
 )
-from verify.units import in_groups, training_seeds, unit_key
+from verify.units import divided, training_seeds, unit_key
 
 
 class _Method(Protocol):
@@ -40,9 +40,6 @@ _METHODS: Mapping[str, _Method] = {
     "adam": adam,
 }
 _PASSES = {"minimise": 100, "gradient descent": 5000, "adam": 2500}
-
-# A unit takes about so long, and has no more training sets than a batch of small ones needs.
-_SECONDS_OF_A_UNIT, _MOST_SEEDS = 8.0, 16
 
 # The scale of noise about a start, in units of the entries of Q*.
 _NOISE = 0.4
@@ -149,7 +146,7 @@ class TrainedSets:
             risk, torch.stack([by_start[name] for _, _, name in labels], dim=1)
         )
         if self.method == "minimise":
-            self._require_minima(seeds, trained)
+            require_minima(self.experiment, samples, trained)
         numbers = measured_numbers(risk, trained)
         return [
             {
@@ -163,14 +160,6 @@ class TrainedSets:
             for b, seed in enumerate(seeds)
             for k, (alpha, lam, start) in enumerate(labels)
         ]
-
-    def _require_minima(self, seeds: tuple[int, ...], trained: Trained) -> None:
-        for b, k in torch.nonzero(~trained.converged).tolist():
-            raise ComputationFailed(
-                f"{self.experiment}: training set {seeds[b]} at d = {self.dimension}, run {k}, "
-                f"stopped at a gradient of norm {float(trained.gradient_norm[b, k]):.2g} after "
-                f"{int(trained.evaluations[b, k])} evaluations; try another --seed"
-            )
 
 
 def start_weights(samples: Samples, name: str) -> Tensor:
@@ -186,11 +175,21 @@ def start_weights(samples: Samples, name: str) -> Tensor:
     return start + random_start(samples, _NOISE, int(number)) if number else start
 
 
+def require_minima(experiment: str, samples: Samples, trained: Trained) -> None:
+    """Raise ComputationFailed unless every run came to a minimum, naming one that did not."""
+    for b, k in torch.nonzero(~trained.converged).tolist():
+        raise ComputationFailed(
+            f"{experiment}: training set {samples.seeds[b]} at d = {samples.dimension}, run {k}, "
+            f"stopped at a gradient of norm {float(trained.gradient_norm[b, k]):.2g} after "
+            f"{int(trained.evaluations[b, k])} evaluations; try another --seed"
+        )
+
+
 def measured_numbers(risk: Risk, trained: Trained) -> dict[str, list[list[float]]]:
     """What is kept of trained students of rank one, each number by training set and run.
 
     Overlaps, losses, the norm of the gradient; `linear_test_error` of the linear map fitted to the
-    same samples; and the control variates.
+    same samples; and `measured_controls`.
     """
     s = risk.samples
     d = s.dimension
@@ -205,23 +204,23 @@ def measured_numbers(risk: Risk, trained: Trained) -> dict[str, list[list[float]
         "test_error_error": test_error.error,
         "linear_test_error": fit_linear_map(s, risk.counts).test_error.value,
         "gradient_norm": trained.gradient_norm,
-        **control_variates(risk),
+        **measured_controls(risk),
     }
     return {name: value.tolist() for name, value in numbers.items()}
 
 
-def control_variates(risk: Risk) -> dict[str, Tensor]:
-    """Numbers of each training set and run, (B, K), whose limits are known.
+def measured_controls(risk: Risk) -> dict[str, Tensor]:
+    """What training sets differ in whatever is trained on them, (B, K) each.
 
     `teacher` = |Q*|^2/d - 1, and `zero_loss`, the training loss of Q = 0.
     """
     s = risk.samples
-    shape = (len(s.seeds), len(risk.lam))
-    fields = s.teacher.new_zeros((*shape, 1, s.model.length, s.count))
+    runs = (len(s.seeds), len(risk.lam))
+    fields = s.teacher.new_zeros((*runs, 1, s.model.length, s.count))
     teacher = s.teacher.square().sum(dim=(1, 2)) / s.dimension - 1
     return {
-        "teacher": teacher.unsqueeze(1).expand(shape),
         "zero_loss": risk.losses(fields)[0].sum(dim=-1) / s.dimension,
+        "teacher": teacher.unsqueeze(1).expand(runs),
     }
 
 
@@ -253,6 +252,5 @@ def training_units(
             lams=tuple(lams) or (model.lam,),
             method=method,
         )
-        size = max(1, min(_MOST_SEEDS, round(_SECONDS_OF_A_UNIT * count / whole.cost)))
-        units += [replace(whole, seeds=group) for group in in_groups(seeds, size)]
+        units += divided(whole)
     return units

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, TypeAlias
+from dataclasses import Field, replace
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,10 @@ _SPARE_BITS = np.uint64(24)
 
 Json: TypeAlias = Any
 """What JSON can hold."""
+
+
+# A unit takes about so long, and has no more training sets than a batch of small ones needs.
+_SECONDS_OF_A_UNIT, _MOST_SEEDS = 8.0, 16
 
 
 class Unit(Protocol):
@@ -44,6 +49,30 @@ def training_seeds(seed: int, name: str, dimension: int, count: int) -> tuple[in
     entropy = [seed, dimension, *name.encode()]
     state = np.random.SeedSequence(entropy).generate_state(count, np.uint64)
     return tuple(int(number >> _SPARE_BITS) for number in state)
+
+
+class OfSeeds(Protocol):
+    """A dataclass whose work is the same for each of its training sets."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Of the training sets."""
+
+    @property
+    def cost(self) -> float:
+        """Seconds for all of them, roughly."""
+
+
+SeedsUnit = TypeVar("SeedsUnit", bound=OfSeeds)
+
+
+def divided(whole: SeedsUnit) -> list[SeedsUnit]:
+    """The same work in units that take some seconds, each with some of the training sets."""
+    size = round(_SECONDS_OF_A_UNIT * len(whole.seeds) / whole.cost)
+    groups = in_groups(whole.seeds, max(1, min(_MOST_SEEDS, size)))
+    return [replace(whole, seeds=group) for group in groups]
 
 
 def in_groups(items: Sequence[int], size: int) -> Iterator[tuple[int, ...]]:

@@ -31,7 +31,7 @@ from verify.report.figures import Curve, Panel, Points, panels_figure
 from verify.risk import Risk
 from verify.samples import draw_samples
 from verify.statistics import Estimate
-from verify.trained_sets import control_variates
+from verify.trained_sets import measured_controls
 from verify.units import Unit, in_groups, training_seeds, unit_key
 
 _SEEDS_OF_A_UNIT = 4
@@ -70,7 +70,7 @@ class MessagePassing:
             generator = torch.Generator(device=device.kind).manual_seed(seed + 1)
             weights = weights_with_overlaps(samples, self.start, generator)
             path = run_message_passing(samples, weights, self.start.V, self.iterations)
-            controls = control_variates(Risk.of(samples, 1))
+            controls = measured_controls(Risk.of(samples, 1))
             for iteration, state in enumerate(path.states[1:], start=1):
                 rows.append(
                     {

@@ -41,12 +41,16 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Points:
-    """Measurements on one branch: y with standard errors at x."""
+    """Measurements on one branch: y with standard errors at x.
+
+    `label`, if given, takes the place of "trained" after the branch.
+    """
 
     branch: str
     x: ArrayLike
     y: ArrayLike
     error: ArrayLike
+    label: str = "trained"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +92,7 @@ def panels_figure(panels: Sequence[Panel], x_label: str, title: str = "") -> Fig
                 style = {**STYLES.get(curve.branch, _OTHER), "marker": ""}
                 axes.plot(curve.x, curve.y, label=f"{curve.branch}, theory", **style)
             for points in panel.points:
-                _draw_points(axes, points, f"{points.branch}, trained")
+                _draw_points(axes, points, f"{points.branch}, {points.label}")
             if panel.line is not None:
                 height, name = panel.line
                 axes.axhline(height, color="0.45", linestyle=":", label=name)
@@ -140,6 +144,36 @@ def concentration_figure(
         axes.set_xlabel("dimension $d$")
         axes.set_ylabel("standard deviation over seeds")
         _legend(figure, [axes], 3)
+    return figure
+
+
+def rounding_figure(
+    curve: Curve, points: Mapping[int, Points], x_label: str, y_label: str
+) -> Figure:
+    """Measurements at several dimensions, the keys of `points`, about one curve of the theory."""
+    with rc_context(SETTINGS):
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+        axes.plot(curve.x, curve.y, color="0.3", label=r"theory, $d \to \infty$")
+        for (dimension, at), (colour, marker) in zip(
+            sorted(points.items()), _OBSERVABLES, strict=False
+        ):
+            axes.errorbar(
+                at.x,
+                at.y,
+                yerr=at.error,
+                color=colour,
+                marker=marker,
+                markersize=4.5,
+                markerfacecolor="white",
+                linestyle="",
+                elinewidth=1.0,
+                capsize=2.0,
+                label=f"trained, $d$ = {dimension}",
+            )
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
+        axes.legend(frameon=False)
     return figure
 
 

@@ -1,0 +1,5 @@
+"""The tensors of the tests are small: more threads would only wait for each other."""
+
+import torch
+
+torch.set_num_threads(1)
