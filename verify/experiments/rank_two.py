@@ -178,9 +178,9 @@ class RankTwo:
             if vanished < total / 2
             else "A student of rank two whose second column is 0 is one of rank one. Training "
             f"mostly led there: the second column vanished in {vanished} of {total} runs.",
-            "A second column that is positional where the first is semantic shows in theta along "
-            "the axis of the larger eigenvalue and m along that of the smaller one, and makes the "
-            "loss lower than that of both minima of rank one.",
+            "A student with a semantic and a positional column has theta along the axis of one "
+            "eigenvalue and m along that of the other. By how much its loss is lower than that of "
+            "the rank-one minimum from the same kind of start is given too.",
             f"There is no theory of rank two here. That of rank one has {'; '.join(values)}."
             if values
             else "The theory of rank one has no fixed point here.",
