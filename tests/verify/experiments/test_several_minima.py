@@ -50,9 +50,7 @@ def test_the_lowest_of_the_state_is_compared():
         assert found[f"several.plain.{name}"].kind == "shown"
     assert found["several.lowest.q"].measured.value == pytest.approx(0.049, abs=1e-6)
     assert found["several.plain.q"].measured.value == pytest.approx(0.047, abs=1e-6)
-    assert found["several.lowest.m"].measured.value == pytest.approx(
-        1.2 * 0.049**0.5, abs=1e-5
-    )
+    assert found["several.lowest.m"].measured.value == pytest.approx(1.2 * 0.049**0.5, abs=1e-5)
     assert found["several.lowest.train_loss"].measured.value == pytest.approx(0.0031, abs=1e-6)
     assert found["several.plain.train_loss"].measured.value == pytest.approx(0.003162, abs=1e-6)
 

@@ -1,6 +1,5 @@
 """Cosines are those of the vectors, and the larger one names the state."""
 
-
 import pytest
 import torch
 
