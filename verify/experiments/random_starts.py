@@ -83,7 +83,8 @@ class RandomStarts:
             "training set, with entries of standard deviation 0.1, and with the same samples from "
             f"the start of either branch, for {self.model}. Training sets: "
             f"{sizes_in_words(self.sizes)}; smaller sample complexities take the first samples of "
-            "larger ones, so that fractions at different alpha are not independent.",
+            "larger ones, so that fractions at different alpha are not independent. The gradient's "
+            f"norm after Adam is {random.column('gradient_norm').max():.1e} at most.",
             "A run ended in the state whose direction, Q* or p_1, its Q has the larger cosine "
             f"with, and in neither if both are below {LEAST_COSINE:g}. The theory says which "
             "minima there are and which is the lower one, not where a random start leads: nothing "

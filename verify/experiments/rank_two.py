@@ -81,12 +81,12 @@ class RankTwo:
             two = students.where(rank=2, start=start)
             predictions += [self._number(2, kind, name, two) for name in _WORDS]
             predictions.append(self._vanished(kind, two))
-            if kind in OF_BRANCH:
-                one = students.where(rank=1, start=start)
-                predictions += [
-                    self._number(1, kind, name, one, theory[kind]) for name in OF_BRANCH[kind]
-                ]
-                predictions.append(self._gain(kind, one, two))
+            one = students.where(rank=1, start=start)
+            predictions += [
+                self._number(1, kind, name, one, theory.get(kind))
+                for name in OF_BRANCH.get(kind, tuple(OBSERVABLES))
+            ]
+            predictions.append(self._gain(kind, one, two))
         return Finding(
             title=f"Students of rank two at alpha = {self.alpha:g}",
             text=self._text(students, theory),

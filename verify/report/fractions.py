@@ -37,15 +37,18 @@ def fractions_figure(
     alphas: length N. panels: title of a panel to its outcomes. marks: name to a value of alpha, a
     vertical line.
     """
+    x = np.asarray(alphas, dtype=np.float64)
+    # So that intervals of the same fraction do not lie on each other
+    apart = 0.012 * float(np.ptp(x))
     with rc_context(SETTINGS):
         figure = Figure(figsize=(5.6, 0.9 + 2.2 * len(panels)), layout="constrained")
         column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         for axes, (title, outcomes) in zip(column, panels.items(), strict=True):
-            for fractions in outcomes:
+            for i, fractions in enumerate(outcomes):
                 style = STYLES.get(fractions.outcome, _NEITHER)
                 y = np.asarray(fractions.values, dtype=np.float64)
                 axes.errorbar(
-                    alphas,
+                    x + apart * (i - (len(outcomes) - 1) / 2),
                     y,
                     yerr=[y - np.asarray(fractions.low), np.asarray(fractions.high) - y],
                     color=style["color"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
@@ -26,8 +27,9 @@ def landscape_figure(
         Branch to the theory's overlap, a horizontal line; a branch may be missing.
     """
     with rc_context(SETTINGS):
-        figure = Figure(figsize=(3.1 * len(minima), 2.9), layout="constrained")
-        row = figure.subplots(1, len(minima), squeeze=False)[0]
+        figure = Figure(figsize=(3.1 * len(minima), 3.1), layout="constrained")
+        row = figure.subplots(1, len(minima), sharex=True, squeeze=False)[0]
+        entries: dict[str, Any] = {}
         for axes, (branch, (loss, overlap, lowest)) in zip(row, minima.items(), strict=True):
             style = STYLES[branch]
             low = np.asarray(lowest, dtype=bool)
@@ -51,5 +53,13 @@ def landscape_figure(
             axes.set_xlabel("loss above the lowest, %")
             axes.set_ylabel({"semantic": r"$|\theta|$", "positional": "$|m|$"}[branch])
             axes.set_title(branch, fontsize=8)
-            axes.legend(frameon=False, fontsize=7)
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+                entries.setdefault(label, handle)
+        figure.legend(
+            list(entries.values()),
+            list(entries),
+            loc="outside upper center",
+            ncols=3,
+            frameon=False,
+        )
     return figure

@@ -92,7 +92,7 @@ def test_trained_students_give_a_finding():
     rows = [row for unit_rows in trained.values() for row in unit_rows]
     assert len({row["seed"] for row in rows}) == 8
     found = named(experiment.finding(1, lambda u: trained.get(u.key) or made_up(u)))
-    assert len(found) == 3 * (11 + 1) + 2 * (4 + 1)
+    assert len(found) == 3 * (11 + 1 + 1) + 2 * 4 + 5
 
 
 def test_a_model_of_rank_two_is_refused():

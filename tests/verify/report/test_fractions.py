@@ -17,7 +17,7 @@ def test_fractions_and_intervals_are_as_given():
     for container, outcome in zip(top.containers, outcomes, strict=True):
         points, _, [bars] = container
         assert container.get_label() == outcome.outcome
-        assert points.get_xdata() == pytest.approx([1.0, 1.5])
+        assert points.get_xdata() == pytest.approx([1.0, 1.5], abs=0.01)
         assert points.get_ydata() == pytest.approx(outcome.values)
         ends = [segment[:, 1] for segment in bars.get_segments()]
         assert [low for low, _ in ends] == pytest.approx(outcome.low)
