@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -81,7 +82,8 @@ def random_start(samples: Samples, size: float = 0.1, stream: int = 0) -> Tensor
     device = samples.teacher.device
     drawn = []
     for seed in samples.seeds:
-        source = torch.Generator(device=device).manual_seed((seed + 1) * 1_000_003 + stream)
+        state = np.random.SeedSequence([seed, stream]).generate_state(1, np.uint64)
+        source = torch.Generator(device=device).manual_seed(int(state[0] >> np.uint64(1)))
         drawn.append(torch.randn(shape, generator=source, device=device, dtype=torch.float64))
     return size * torch.stack(drawn)
 

@@ -195,7 +195,8 @@ def test_starts_have_the_overlaps_they_are_named_for():
 
 def test_random_starts_depend_on_seed_and_stream_alone():
     model = AttentionModel(student_rank=2)
-    both, one = (draw_samples(model, 500, 1, seeds) for seeds in ([1, 2], [2]))
+    largest = 2**63 - 1
+    both, one = (draw_samples(model, 500, 1, seeds) for seeds in ([1, largest], [largest]))
     start = random_start(both, size=0.3, stream=4)
     assert torch.equal(start[1:], random_start(one, size=0.3, stream=4))
     assert not torch.equal(start[0], start[1])
