@@ -48,6 +48,9 @@ class Prediction:
         is no test of the theory, and is not judged.
     note : str
         What a reader must know to judge it, such as an approximation.
+    jump_share : float
+        The part of V_hat that jumps of the prox make in the theory, by modulus: 0 where replica
+        symmetry can be exact.
     verdict : str or None
         None before it is judged (`verify.judgement`), which also sets what follows.
     p, z : float or None
@@ -67,6 +70,7 @@ class Prediction:
     measured: Estimate | None = None
     kind: Kind = "two-sided"
     note: str = ""
+    jump_share: float = 0.0
     verdict: Verdict | None = None
     p: float | None = None
     z: float | None = None
@@ -113,6 +117,7 @@ class Prediction:
             "smallest_seen": self.smallest_seen,
             "verdict": self.verdict,
             "note": self.note,
+            "jump_share": self.jump_share,
         }
 
 

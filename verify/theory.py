@@ -15,6 +15,9 @@ from verify.units import unit_key
 #: Digits of what measurements are held against: the error is far below theirs.
 DIGITS = 4
 
+#: The jump share from which on a reader is told of it.
+NOTABLE_JUMPS = 1e-3
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TheoryAt:
@@ -53,7 +56,10 @@ class TheoryAt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThresholdOf:
-    """A threshold in alpha: `alpha` and `error`, or `absent` with the reason."""
+    """A threshold in alpha: `alpha`, `error` and the largest `jump_share` of its fixed points.
+
+    Or `absent`, with the reason.
+    """
 
     model: AttentionModel
     name: str
@@ -72,7 +78,8 @@ class ThresholdOf:
             found = threshold(self.model, self.name, digits=DIGITS)
         except NotFound as error:
             return {"absent": str(error)}
-        return {"alpha": found.alpha, "error": found.error}
+        shares = [jump_share(point.to_dict()) for point in found.at.values()]
+        return {"alpha": found.alpha, "error": found.error, "jump_share": max(shares, default=0.0)}
 
 
 def loss_of_zero(model: AttentionModel) -> float:
@@ -87,14 +94,18 @@ def loss_of_zero(model: AttentionModel) -> float:
 
 
 def jump_share(point: Mapping[str, Any]) -> float:
-    """The part of V_hat at a fixed point that jumps of the prox make, by modulus."""
-    return abs(point["jump_flux"] / point["V_hat"]) if point["jump_flux"] else 0.0
+    """The part of V_hat at a fixed point that jumps of the prox make, by modulus; 0 if absent."""
+    return abs(point["jump_flux"] / point["V_hat"]) if point.get("jump_flux") else 0.0
 
 
 def trust(point: Mapping[str, Any]) -> str:
     """How far replica symmetry can be trusted at a fixed point, in words; empty where it holds."""
-    share = jump_share(point)
-    if share < 1e-3:
+    return trust_of_share(jump_share(point))
+
+
+def trust_of_share(share: float) -> str:
+    """The same for a jump share."""
+    if share < NOTABLE_JUMPS:
         return ""
     return (
         f"replica symmetry is not exact here: jumps of the prox make {100 * share:.2g} % of V_hat"

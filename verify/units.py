@@ -12,8 +12,8 @@ import numpy as np
 
 from verify.device import Device
 
-# Of 64: seeds are multiplied where several streams come from one.
-_SPARE_BITS = np.uint64(24)
+# Of 64: seeds are positive as signed numbers too.
+_SPARE_BITS = np.uint64(1)
 
 Json: TypeAlias = Any
 """What JSON can hold."""

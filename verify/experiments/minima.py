@@ -8,6 +8,7 @@ from typing import Any
 
 from symattn.model import AttentionModel
 from verify.experiments import Results
+from verify.experiments.states import state
 from verify.experiments.students import (
     OBSERVABLES,
     OF_BRANCH,
@@ -20,7 +21,7 @@ from verify.experiments.students import (
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Limit, Panel, Points, limits_figure, panels_figure
 from verify.statistics import Estimate
-from verify.theory import TheoryAt, trust
+from verify.theory import TheoryAt, jump_share, trust
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -116,6 +117,7 @@ class Minima:
             measured=estimate,
             kind="shown" if absent else "two-sided",
             note=f"no {branch} fixed point is found here" if absent else trust(point),
+            jump_share=jump_share(point),
         )
 
     def _basins(self, students: Students) -> list[str]:
@@ -123,10 +125,10 @@ class Minima:
         strays = []
         for branch in self.branches:
             chosen = students.where(start=branch)
-            count = sum(nearer != branch for nearer in chosen.nearer())
+            count = sum(state(row, self.model.rho) != branch for row in chosen.rows)
             if count:
                 strays.append(f"{count} of {len(chosen.rows)} {branch} ones")
-        return [f"Some runs ended nearer to the other branch: {', '.join(strays)}."] * bool(strays)
+        return [f"Some runs left their state: {', '.join(strays)}."] * bool(strays)
 
     def _figures(
         self,

@@ -106,6 +106,7 @@ class Responses:
             measured=estimate,
             kind="two-sided" if judged else "shown",
             note=f"no {self.branch} fixed point is found here" if absent else trust(point),
+            jump_share=jump_share(point),
         )
 
     def _without_jumps(self, point: Mapping[str, Any], V_hat: Estimate) -> list[Prediction]:

@@ -22,7 +22,7 @@ from verify.experiments.students import (
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.landscape import landscape_figure
 from verify.statistics import Estimate, extrapolate
-from verify.theory import TheoryAt, trust
+from verify.theory import TheoryAt, jump_share, trust
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -123,6 +123,7 @@ class SeveralMinima:
             measured=_limit(lowest, observable),
             kind="shown" if absent else "two-sided",
             note="no positional fixed point is found here" if absent else note,
+            jump_share=jump_share(point),
         )
 
     def _plain(self, observable: str, plain: Students) -> Prediction:

@@ -14,7 +14,7 @@ from verify.experiments import Results
 from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
 from verify.predictions import Finding, Prediction
 from verify.statistics import Estimate, extrapolate
-from verify.theory import TheoryAt, trust
+from verify.theory import TheoryAt, jump_share, trust
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -118,6 +118,7 @@ class Slopes:
             measured=below.limit_of(slopes),
             kind="shown" if absent else "two-sided",
             note=f"no {branch} fixed point is found here" if absent else trust(point),
+            jump_share=jump_share(point),
         )
 
     def _in_alpha(self, branch: str, students: Students, points: Mapping[str, Any]) -> Prediction:
@@ -138,6 +139,7 @@ class Slopes:
             measured=_limit_of_secants(smaller, larger, width),
             kind="shown" if absent else "two-sided",
             note=f"no {branch} fixed point is found at both ends" if absent else trust(ends[0]),
+            jump_share=jump_share(ends[0]),
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from symattn._typing import FloatArray
 from symattn.model import AttentionModel
+from verify.experiments.states import state
 from verify.statistics import Estimate, extrapolate
 from verify.theory import loss_of_zero
 
@@ -69,22 +70,14 @@ class Students:
             values, self.column("dimension"), self.controls(), seeds=[r["seed"] for r in self.rows]
         )
 
-    def nearer(self) -> list[str]:
-        """Which branch each is nearer to: the larger of the cosines with p_1 and Q*, by modulus.
-
-        They are |m| and |theta|/sigma^2 in units of |Q|/sqrt(d).
-        """
-        m, theta = np.abs(self.column("m")), np.abs(self.column("theta")) / self.model.rho
-        return ["positional" if nearer else "semantic" for nearer in m > theta]
-
     def lowest(self, branch: str) -> Students:
-        """Of each training set and alpha the run of lowest training loss that is near the branch.
+        """Of each training set and alpha the run of lowest training loss in the branch's state.
 
-        Where none is, the one of lowest training loss.
+        Where none is in it, the one of lowest training loss.
         """
         best: dict[tuple[int, float], tuple[bool, float, Mapping[str, Any]]] = {}
-        for row, nearer in zip(self.rows, self.nearer(), strict=True):
-            rank = (nearer != branch, row["train_loss"], row)
+        for row in self.rows:
+            rank = (state(row, self.model.rho) != branch, row["train_loss"], row)
             place = (row["seed"], row["alpha"])
             if place not in best or rank[:2] < best[place][:2]:
                 best[place] = rank

@@ -17,7 +17,7 @@ from verify.experiments.students import Students, all_rows, parameters, sizes_in
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Panel, Points, panels_figure
 from verify.statistics import Estimate
-from verify.theory import TheoryAt, ThresholdOf
+from verify.theory import TheoryAt, ThresholdOf, trust_of_share
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -124,7 +124,7 @@ class Transition:
             "alpha_l": "alpha_l, where the semantic test error is that of the best linear map",
         }[name]
         found = results(self._thresholds()[name])
-        note = found.get("absent", "")
+        note = found.get("absent", trust_of_share(found.get("jump_share", 0.0)))
         measured: Estimate | None = None
         try:
             measured = crossing(
@@ -147,6 +147,7 @@ class Transition:
             measured=measured,
             kind="two-sided" if comparable else "shown",
             note=note,
+            jump_share=found.get("jump_share", 0.0),
         )
 
     def _order(
