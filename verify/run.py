@@ -13,11 +13,12 @@ from symattn import __version__
 from symattn._progress import Progress
 from verify.comparison import compare
 from verify.device import Device
+from verify.discussion import discussion
 from verify.experiments import Experiment
 from verify.judgement import judge_findings
 from verify.predictions import SuiteResult
 from verify.store import Store
-from verify.suites import SUITES, discussion
+from verify.suites import SUITES
 from verify.units import Json, Unit
 from verify.workers import work
 

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
-from symattn.model import AttentionModel
+from symattn.model import ASYMMETRIC, AttentionModel
 from symattn.overlaps import Overlaps
 from verify.experiments import Experiment
+from verify.experiments.concentration import Concentration
 from verify.experiments.minima import Minima
+from verify.experiments.protocol import Protocol
+from verify.experiments.random_starts import RandomStarts
+from verify.experiments.rank_two import RankTwo
+from verify.experiments.responses import Responses
+from verify.experiments.several_minima import SeveralMinima
+from verify.experiments.slopes import Slopes
 from verify.experiments.trajectory import Trajectory
 from verify.experiments.transition import Transition
-from verify.predictions import Finding
+from verify.experiments.weak_learning import WeakLearning
 
 _PAPER = AttentionModel()
+#: With a penalty at which the prox does not jump: there replica symmetry is exact.
 _STRONG = AttentionModel(lam=0.1)
+
+_ALPHA = 1.5
 
 
 def _quick() -> list[Experiment]:
@@ -23,20 +33,188 @@ def _quick() -> list[Experiment]:
             name="paper",
             title="The minima at the paper's parameters",
             model=_PAPER,
-            alphas=(1.5,),
+            alphas=(_ALPHA,),
             sizes=sizes,
         ),
-        Minima(
-            name="strong",
-            title="A positional minimum where the prox does not jump",
-            model=_STRONG,
-            alphas=(1.5,),
+        _strong((_ALPHA,), sizes),
+        Transition(
+            name="transition",
+            model=_PAPER,
+            alphas=(0.95, 1.15, 1.35, 1.55, 1.75),
             sizes=sizes,
+            starts=3,
+        ),
+        _response(_PAPER, "semantic", {250: 32, 500: 16}),
+        _response(_STRONG, "positional", {250: 32, 500: 16}),
+        Slopes(
+            name="slopes",
+            model=_STRONG,
+            alpha=_ALPHA,
+            sizes={250: 32, 500: 16},
             branches=("positional",),
         ),
-        Transition(name="transition", model=_PAPER, alphas=(0.9, 1.1, 1.3, 1.5, 1.7), sizes=sizes),
+        _weak_learning({200: 64, 400: 32}, {250: 8, 1000: 4}),
         _positional_trajectory({500: 8, 1000: 8}),
     ]
+
+
+def _paper() -> list[Experiment]:
+    sizes = {500: 64, 1000: 32, 2000: 8}
+    return [
+        Minima(
+            name="paper",
+            title="The minima against the sample complexity",
+            model=_PAPER,
+            alphas=(1.0, 1.25, 1.5, 1.75, 2.0),
+            sizes=sizes,
+            curve=(0.9, 1.1, 1.4, 1.6, 2.2),
+        ),
+        *(
+            _transition(omega, alphas)
+            for omega, alphas in (
+                (0.1, (0.6, 0.75, 0.9, 1.05, 1.2)),
+                (0.2, (0.75, 0.9, 1.05, 1.2, 1.35)),
+                (0.3, (0.95, 1.15, 1.35, 1.55, 1.75)),
+                (0.4, (1.4, 1.7, 2.0, 2.3, 2.6)),
+            )
+        ),
+        _strong((1.2, 1.5, 2.0, 3.0), {500: 64, 1000: 32}),
+        Minima(
+            name="half",
+            title="The minima at omega = 0.5",
+            model=AttentionModel(omega=0.5),
+            alphas=(1.5, 2.0, 3.0),
+            sizes={500: 48, 1000: 24},
+        ),
+        Minima(
+            name="asymmetric",
+            title="The second mixing matrix",
+            model=AttentionModel(mixing=ASYMMETRIC),
+            alphas=(1.0, 1.5, 2.0),
+            sizes={500: 48, 1000: 24},
+            branches=("semantic",),
+        ),
+        _response(_PAPER, "semantic", {250: 64, 500: 64, 1000: 24}),
+        _response(_PAPER, "positional", {250: 64, 500: 64, 1000: 24}),
+        _response(_STRONG, "positional", {250: 64, 500: 64, 1000: 24}),
+        Slopes(name="slopes", model=_PAPER, alpha=_ALPHA, sizes={500: 32, 1000: 12}),
+        Slopes(
+            name="slopes-strong",
+            model=_STRONG,
+            alpha=_ALPHA,
+            sizes={500: 32, 1000: 12},
+            branches=("positional",),
+        ),
+        _weak_learning({250: 96, 500: 48}, {250: 16, 1000: 8}),
+        SeveralMinima(
+            name="several", model=_PAPER, alpha=_ALPHA, sizes={500: 32, 1000: 16}, noisy=16
+        ),
+        RankTwo(name="rank-two", model=_PAPER, alpha=_ALPHA, sizes={500: 16, 1000: 8}),
+        RandomStarts(
+            name="random",
+            model=_PAPER,
+            alphas=(0.6, 0.9, 1.2, 1.5, 2.0, 2.5, 3.0),
+            sizes={250: 32, 500: 8},
+        ),
+        Protocol(
+            name="protocol", model=_PAPER, alphas=(1.005, 1.5025, 2.0), dimension=1000, count=8
+        ),
+        _positional_trajectory({500: 16, 1000: 16}),
+        Trajectory(
+            name="message-passing.semantic",
+            branch="semantic",
+            model=_PAPER,
+            alpha=_ALPHA,
+            start=Overlaps(q=0.11, m=0.0, V=16.0, theta=0.12),
+            # m is unstable there: an eigenvalue of -1.6 makes its fluctuations grow.
+            iterations=3,
+            sizes={500: 16, 1000: 16, 2000: 8},
+        ),
+    ]
+
+
+def _scaling() -> list[Experiment]:
+    return [
+        Concentration(
+            name="concentration",
+            model=_PAPER,
+            alpha=_ALPHA,
+            sizes={10: 200, 20: 200, 50: 200, 100: 200, 200: 100, 500: 64, 1000: 48},
+            least=100,
+        ),
+        Minima(
+            name="large",
+            title="Up to d = 4000",
+            model=_PAPER,
+            alphas=(_ALPHA,),
+            sizes={250: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
+        ),
+        Minima(
+            name="large-strong",
+            title="Up to d = 4000, where the prox does not jump",
+            model=_STRONG,
+            alphas=(_ALPHA,),
+            sizes={250: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
+            branches=("positional",),
+        ),
+    ]
+
+
+def _all() -> list[Experiment]:
+    """All but the quick one, whose questions the others ask with more training sets."""
+    return [*_paper(), *_scaling()]
+
+
+#: The experiments of every suite by its name.
+SUITES: Mapping[str, Callable[[], list[Experiment]]] = {
+    "quick": _quick,
+    "paper": _paper,
+    "scaling": _scaling,
+    "all": _all,
+}
+
+
+def _strong(alphas: tuple[float, ...], sizes: Mapping[int, int]) -> Minima:
+    return Minima(
+        name="strong",
+        title="Positional minima where the prox does not jump",
+        model=_STRONG,
+        alphas=alphas,
+        sizes=sizes,
+        branches=("positional",),
+    )
+
+
+def _transition(omega: float, alphas: tuple[float, ...]) -> Transition:
+    return Transition(
+        name=f"transition.omega={omega:g}",
+        model=AttentionModel(omega=omega),
+        alphas=alphas,
+        sizes={250: 64, 500: 32, 1000: 16},
+        starts=4,
+    )
+
+
+def _response(model: AttentionModel, branch: str, sizes: Mapping[int, int]) -> Responses:
+    return Responses(
+        name=f"response.lambda={model.lam:g}",
+        model=model,
+        branch=branch,
+        alpha=_ALPHA,
+        sizes=sizes,
+    )
+
+
+def _weak_learning(sizes: Mapping[int, int], trained_sizes: Mapping[int, int]) -> WeakLearning:
+    return WeakLearning(
+        name="weak",
+        model=_STRONG,
+        alphas=(0.7, 0.85, 1.0, 1.15, 1.3),
+        sizes=sizes,
+        trained_alphas=(0.6, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4, 1.7, 2.0),
+        trained_sizes=trained_sizes,
+        curve=(1.06, 1.07, 1.085, 1.15, 1.3, 1.55, 1.85),
+    )
 
 
 def _positional_trajectory(sizes: Mapping[int, int]) -> Trajectory:
@@ -45,17 +223,8 @@ def _positional_trajectory(sizes: Mapping[int, int]) -> Trajectory:
         name="message-passing.positional",
         branch="positional",
         model=_STRONG,
-        alpha=1.5,
+        alpha=_ALPHA,
         start=Overlaps(q=0.03, m=0.25, V=3.0, theta=0.0),
         iterations=6,
         sizes=sizes,
     )
-
-
-#: The experiments of every suite by its name.
-SUITES: Mapping[str, Callable[[], list[Experiment]]] = {"quick": _quick}
-
-
-def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """What failures are likelier due to: finite size, or broken replica symmetry."""
-    return ()

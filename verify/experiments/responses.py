@@ -159,7 +159,7 @@ class Responses:
             for name, label in _TEX.items()
         ]
         return Figure(
-            name=f"{self.name}-response",
+            name=f"{self.name}-{self.branch}",
             caption=f"Response of the {self.branch} minimum at alpha = {self.alpha:g}: every "
             "training set as a point, less what the control variates explain, the fit, and the "
             "theory.",
