@@ -83,7 +83,7 @@ class Concentration:
         text = (
             "The theory takes every overlap and loss to be the same for all training sets as d "
             "grows, with fluctuations that fall like d^(-1/2). The slope is the mean over overlaps "
-            f"and losses, at alpha = {self.alpha:g}, for {self.model}.",
+            f"and losses, at alpha = {self.alpha:g}.",
         )
         return Finding(
             title="Concentration", text=text, predictions=tuple(predictions), figures=tuple(figures)

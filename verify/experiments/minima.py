@@ -71,9 +71,9 @@ class Minima:
                         )
                     )
         text = (
-            f"Students started at Q = Q* (semantic) and along the positions (positional) were "
-            f"trained to a gradient of norm 1e-6, on {sizes_in_words(self.sizes)} training sets, "
-            f"for {self.model}. Every number is extrapolated to infinite d by a fit a + b/d, with "
+            "Students started at Q = Q* (semantic) and along the positions (positional) were "
+            f"trained to a gradient of norm 1e-6, on {sizes_in_words(self.sizes)}. "
+            "Every number is extrapolated to infinite d by a fit a + b/d, with "
             "|Q*|^2/d and the loss of Q = 0, whose limits are known, as control variates.",
             *self._basins(students),
         )

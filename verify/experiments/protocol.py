@@ -120,7 +120,7 @@ class Protocol:
         norms = descended.column("gradient_norm")
         return (
             f"Gradient descent with step 0.15 was followed for 5000 steps, as in the {SOURCE}, on "
-            f"{self.count} training sets at d = {self.dimension}, for {self.model}; then the "
+            f"{self.count} training sets at d = {self.dimension}; then the "
             "risk of the same training sets was minimised from the same starts to a gradient of "
             f"norm 1e-6. After the 5000 steps the norm is {np.median(norms):.1e} in the median and "
             f"{norms.max():.1e} at most. Where there are many minima, both ways may also end in "

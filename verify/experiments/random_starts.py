@@ -81,7 +81,7 @@ class RandomStarts:
         text = (
             "Students were trained with Adam (step 0.01, 2500 steps) from one random start a "
             "training set, with entries of standard deviation 0.1, and with the same samples from "
-            f"the start of either branch, for {self.model}. Training sets: "
+            "the start of either branch, on "
             f"{sizes_in_words(self.sizes)}; smaller sample complexities take the first samples of "
             "larger ones, so that fractions at different alpha are not independent. The gradient's "
             f"norm after Adam is {random.column('gradient_norm').max():.1e} at most.",

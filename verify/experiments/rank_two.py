@@ -168,7 +168,7 @@ class RankTwo:
         ]
         return (
             "Students of rank one and rank two were trained to a gradient of norm 1e-6 on the same "
-            f"training sets ({sizes_in_words(self.sizes)}), for {self.model}, from the start of "
+            f"training sets ({sizes_in_words(self.sizes)}) from the start of "
             "either branch with noise of standard deviation 0.4, and from a random one. Rotations "
             "of the columns change no loss; what is shown does not change with them either. "
             "Numbers are extrapolated to infinite d.",

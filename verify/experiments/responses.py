@@ -63,8 +63,8 @@ class Responses:
         measured = {name: students.limit(name) for name in self._observables()}
         text = (
             f"The {self.branch} minimum at alpha = {self.alpha:g}, trained on "
-            f"{sizes_in_words(self.sizes)} training sets to a gradient of norm 1e-6, for "
-            f"{self.model}. The Hessian of the risk there gives V, V_hat and the replicon, and the "
+            f"{sizes_in_words(self.sizes)} to a gradient of norm 1e-6. "
+            "The Hessian of the risk there gives V, V_hat and the replicon, and the "
             "force of every sample on its two fields gives the other conjugates; nothing but the "
             "minimum itself is needed. Every number is extrapolated to infinite d.",
             *self._about_jumps(point),

@@ -203,8 +203,8 @@ class SeveralMinima:
         lacking = sets - len(minima["positional"])
         return (
             "Students were trained to a gradient of norm 1e-6 from the start of either branch, and "
-            f"from {self.noisy} starts with noise of standard deviation 0.4 about each, for "
-            f"{self.model}. Training sets: {sizes_in_words(self.sizes)}. Minima whose losses "
+            f"from {self.noisy} starts with noise of standard deviation 0.4 about each, on "
+            f"{sizes_in_words(self.sizes)}. Minima whose losses "
             "differ by more than 1e-6 of them count as different ones, and those that left the "
             "state of their start do not count.",
             "The theory is that of replica symmetry: it takes a state to have one minimum, so that "

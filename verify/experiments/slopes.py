@@ -61,8 +61,8 @@ class Slopes:
             f"{100 * _LAMBDA_STEP:g} % below and above, on the same training set, have the slope "
             "on the left. In alpha a training set is continued: the secant of its training losses "
             f"from alpha - {_ALPHA_STEP:g} to alpha + {_ALPHA_STEP:g} is that of the theory's. "
-            f"Both are at alpha = {self.alpha:g} on {sizes_in_words(self.sizes)} training sets, "
-            f"extrapolated to infinite d, for {self.model}.",
+            f"Both are at alpha = {self.alpha:g} on {sizes_in_words(self.sizes)}, "
+            f"extrapolated to infinite d.",
         )
         return Finding(
             title=f"Slopes of the training loss at lambda = {self.model.lam:g}",

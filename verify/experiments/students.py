@@ -109,8 +109,9 @@ def parameters(model: AttentionModel, alpha: float) -> dict[str, float | str]:
 
 
 def sizes_in_words(sizes: Mapping[int, int]) -> str:
-    """d and the number of training sets at each, as a phrase."""
+    """The number of training sets at each d, as a phrase: 8 training sets at d = 500 and 4 at .."""
     parts = [f"{count} at d = {d}" for d, count in sorted(sizes.items())]
+    parts[0] = parts[0].replace(" at", " training sets at", 1)
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
 
 

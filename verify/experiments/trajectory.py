@@ -186,8 +186,8 @@ class Trajectory:
             "Message passing (GAMP) on training sets, from weights independent of them whose "
             f"overlaps are q = {self.start.q:g}, m = {self.start.m:g}, "
             f"theta = {self.start.theta:g} with the response V = {self.start.V:g}; "
-            f"{sizes_in_words(self.sizes)} training sets, extrapolated to infinite d. At "
-            f"alpha = {self.alpha:g}, for {self.model}.",
+            f"{sizes_in_words(self.sizes)}, extrapolated to infinite d. At "
+            f"alpha = {self.alpha:g}.",
         )
         return Finding(
             title=f"Message passing towards the {self.branch} fixed point at lambda = "

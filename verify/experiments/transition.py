@@ -73,7 +73,7 @@ class Transition:
             "they have in common is no noise, and the semantic test error with that of the linear "
             "map fitted to the same samples. Differences are fitted by a parabola in alpha for "
             f"every training set ({sizes_in_words(self.sizes)}), and its coefficients "
-            f"extrapolated to infinite d, for {self.model}.{several}",
+            f"extrapolated to infinite d.{several}",
         )
         return Finding(
             title=f"Thresholds alpha_c and alpha_l at omega = {self.model.omega:g}",

@@ -62,7 +62,7 @@ class WeakLearning:
             "falls with the number of samples and is 0 where Q = 0 becomes unstable. That needs no "
             "training. It is fitted by a parabola in alpha on every training set "
             f"({sizes_in_words(self.sizes)}), and its coefficients are extrapolated to infinite "
-            f"d, for {self.model}.",
+            "d.",
             "Trained layers have no threshold at finite d: every training set has its own, and |m| "
             "rises gradually, the more steeply the larger d. That is shown and not judged.",
         )

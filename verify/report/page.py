@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from symattn._numbers import with_error
@@ -12,6 +12,9 @@ from verify.predictions import Finding, Prediction, SuiteResult
 from verify.report.style import STYLE
 
 _MARKS = {"holds": "✓ holds", "fails": "✗ fails", "shown": "&ndash; not tested"}
+
+# Of the measurement's error: to which what is predicted is shown.
+_FINE = 1e-2
 
 _COLUMNS = ("measured", "predicted", "deviation", "z", "verdict", "detectable")
 
@@ -100,9 +103,11 @@ def _finding(number: int, finding: Finding, drawings: Mapping[str, str]) -> list
     parts = [f"<h2>{number}. {escape(finding.title)}</h2>", *_paragraphs(finding.text)]
     if finding.predictions:
         head = "".join(f'<th scope="col">{name}</th>' for name in ("prediction", *_COLUMNS))
-        rows = "\n".join(_row(prediction) for prediction in finding.predictions)
+        shared = _shared(finding.predictions)
+        rows = "\n".join(_row(prediction, shared) for prediction in finding.predictions)
+        caption = f"<caption>{_listed(shared)}</caption>\n" if shared else ""
         parts.append(
-            f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+            f"<table>\n{caption}<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
         )
     for figure in finding.figures:
         caption = escape(figure.caption)
@@ -113,9 +118,23 @@ def _finding(number: int, finding: Finding, drawings: Mapping[str, str]) -> list
     return parts
 
 
-def _row(prediction: Prediction) -> str:
-    parameters = ", ".join(f"{name} = {value}" for name, value in prediction.parameters.items())
-    notes = [escape(text) for text in (parameters, prediction.note) if text]
+def _shared(predictions: Sequence[Prediction]) -> dict[str, float | str]:
+    """The parameters that all of them have in common."""
+    first = predictions[0].parameters
+    return {
+        name: value
+        for name, value in first.items()
+        if all(p.parameters.get(name) == value for p in predictions)
+    }
+
+
+def _listed(parameters: Mapping[str, float | str]) -> str:
+    return escape(", ".join(f"{name} = {value}" for name, value in parameters.items()))
+
+
+def _row(prediction: Prediction, shared: Mapping[str, float | str]) -> str:
+    own = {n: value for n, value in prediction.parameters.items() if n not in shared}
+    notes = [text for text in (_listed(own), escape(prediction.note)) if text]
     statement = f"{escape(prediction.statement)} <em>{escape(prediction.symbol)}</em>"
     statement += "".join(f'<span class="note">{note}</span>' for note in notes)
     verdict = prediction.verdict or "shown"
@@ -144,7 +163,11 @@ def _predicted(prediction: Prediction) -> str:
     if prediction.predicted is None:
         return ""
     if prediction.kind != "one-sided":
-        return _number(prediction.predicted, prediction.predicted_error)
+        error = prediction.predicted_error
+        if prediction.measured is not None:
+            # More figures than this say nothing beside the measurement.
+            error = max(error, _FINE * prediction.measured.error)
+        return _number(prediction.predicted, error)
     if prediction.predicted_error == 0:
         return f"more than {prediction.predicted:g}"
     return "more than " + _number(prediction.predicted, prediction.predicted_error)

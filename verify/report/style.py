@@ -25,6 +25,7 @@ a { color: var(--link); }
 .verdict.fails { color: var(--bad); }
 .verdict.shown { color: var(--faint); font-weight: normal; }
 table { border-collapse: collapse; width: 100%; margin: .8rem 0 1.4rem; font-size: .9rem; }
+caption { text-align: left; color: var(--faint); padding-bottom: .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .4rem .8rem .4rem 0;
   border-bottom: 1px solid var(--line); }
 thead th { font-weight: 600; border-bottom: 2px solid var(--line); }
@@ -39,7 +40,7 @@ dt { color: var(--faint); }
 dd { margin: 0; overflow-wrap: anywhere; }
 @media (max-width: 46rem) {
   body { padding: 1rem .9rem 3rem; }
-  table, tbody, tr, th, td { display: block; width: 100%; }
+  table, caption, tbody, tr, th, td { display: block; width: 100%; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tbody tr { border-bottom: 1px solid var(--line); padding: .6rem 0; }
   tbody th, tbody td { border: 0; padding: .1rem 0; min-width: 0; }
