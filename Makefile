@@ -9,11 +9,12 @@ CREATED := $(VENV)/created.stamp
 FOR_RUN := $(VENV)/installed-for-run.stamp
 FOR_TESTS := $(VENV)/installed-for-tests.stamp
 
-.PHONY: help run test test-slow check bench clean
+.PHONY: help run verify test test-slow check bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make run        install, check the derivation, solve the paper setting, draw the figure'
+	@echo 'make verify     train layers and judge the theory by them; the report is in results/verify'
 	@echo 'make test       all tests but the slow ones'
 	@echo 'make test-slow  the slow tests'
 	@echo 'make check      generated files up to date, ruff, mypy'
@@ -37,6 +38,9 @@ $(FOR_TESTS): $(CREATED) pyproject.toml constraints.txt
 
 run: $(FOR_RUN)
 	$(BIN)/symattn report --out results --verbose
+
+verify: $(FOR_TESTS)
+	$(BIN)/symattn verify --out results/verify --verbose
 
 test: $(FOR_TESTS)
 	$(BIN)/python -m pytest -m 'not slow'

@@ -67,8 +67,9 @@ def test_the_changelog_tells_of_this_version():
     assert headings[0] == symattn.__version__
 
 
-def test_the_examples_of_the_readme_hold():
-    outcome = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
+@pytest.mark.parametrize("document", ["README.md", "docs/verification.md"])
+def test_the_examples_of_the_documents_hold(document):
+    outcome = doctest.testfile(str(ROOT / document), module_relative=False)
     assert outcome.attempted > 0
     assert outcome.failed == 0
 
