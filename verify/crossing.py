@@ -38,7 +38,7 @@ def crossing(
     dimensions, controls
         As in `extrapolate`.
     degree : int
-        Of the polynomial, 1 or 2.
+        Of the polynomial, 1 to 3.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def crossing(
     """
     places = np.asarray(x, dtype=np.float64)
     y = np.asarray(difference, dtype=np.float64)
-    if degree not in (1, 2):
-        raise InvalidInput.of("degree", degree, "1 or 2")
+    if degree not in (1, 2, 3):
+        raise InvalidInput.of("degree", degree, "1, 2 or 3")
     if places.ndim != 1 or np.unique(places).size <= degree:
         raise InvalidInput.of("x", places.tolist(), f"at least {degree + 1} different numbers")
     if y.ndim != 2 or y.shape[1] != places.size:
@@ -74,6 +74,21 @@ def crossing(
             "where it is; take more seeds or a wider range"
         )
     return extrapolate(middle + root - at_root / slope, dimensions, controls)
+
+
+def root_of_fit(x: ArrayLike, difference: ArrayLike, degree: int) -> float:
+    """The root of the polynomial fitted to one curve, as `crossing` has it: what its shape does.
+
+    Raises
+    ------
+    ComputationFailed
+        When there is not one root in the range.
+    """
+    places = np.asarray(x, dtype=np.float64)
+    y = np.asarray(difference, dtype=np.float64)
+    middle = float(places.mean())
+    fitted = Polynomial(np.polynomial.polynomial.polyfit(places - middle, y, degree))
+    return middle + _only_root(fitted, places - middle)
 
 
 def _only_root(limit: Polynomial, places: FloatArray) -> float:

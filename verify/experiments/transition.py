@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from symattn import linear_baseline
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
-from verify.crossing import crossing
+from verify.crossing import crossing, root_of_fit
 from verify.experiments import Results
 from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
 from verify.predictions import Figure, Finding, Prediction
@@ -22,6 +23,11 @@ from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
 _BRANCHES = ("semantic", "positional")
+
+# Of the polynomial in alpha that differences are fitted by.
+_DEGREE = 3
+
+_DIFFERENCES = {"alpha_c": "train_loss", "alpha_l": "test_error"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,7 @@ class Transition:
         text = (
             "The training losses of the two minima of one training set are compared, so that what "
             "they have in common is no noise, and the semantic test error with that of the linear "
-            "map fitted to the same samples. Differences are fitted by a parabola in alpha for "
+            "map fitted to the same samples. Differences are fitted by a cubic in alpha for "
             f"every training set ({sizes_in_words(self.sizes)}), and its coefficients "
             f"extrapolated to infinite d.{several}",
         )
@@ -132,7 +138,7 @@ class Transition:
                 difference,
                 middle.column("dimension"),
                 controls=middle.controls(),
-                degree=2,
+                degree=_DEGREE,
             )
         except ComputationFailed as error:
             note = str(error)
@@ -143,12 +149,32 @@ class Transition:
             symbol=name,
             parameters=self._parameters(),
             predicted=found.get("alpha"),
-            predicted_error=found.get("error", 0.0),
+            predicted_error=found.get("error", 0.0) + self._error_of_fit(name, found, results),
             measured=measured,
             kind="two-sided" if comparable else "shown",
             note=note,
             jump_share=found.get("jump_share", 0.0),
         )
+
+    def _error_of_fit(self, name: str, found: Mapping[str, Any], results: Results) -> float:
+        """By how much the polynomial misses the threshold on the theory's own curve."""
+        known = self._gaps(_DIFFERENCES[name], results)
+        if "absent" in found or len(known) < len(self.alphas):
+            return 0.0
+        alphas, gaps = zip(*known, strict=True)
+        return abs(root_of_fit(alphas, gaps, _DEGREE) - float(found["alpha"]))
+
+    def _gaps(self, which: str, results: Results) -> list[tuple[float, float]]:
+        """The theory's difference that `train_loss` or `test_error` is compared by, where known."""
+        theory = {branch: results(unit) for branch, unit in self._theory().items()}
+        linear = linear_baseline(self.model).test_error
+        known = []
+        for alpha in self.alphas:
+            semantic, positional = (theory[b][repr(alpha)] for b in _BRANCHES)
+            other = linear if which == "test_error" else positional.get("train_loss")
+            if "absent" not in semantic and other is not None:
+                known.append((alpha, float(semantic[which] - other)))
+        return known
 
     def _order(
         self, what: str, difference: FloatArray, middle: Students, names: tuple[str, str]
@@ -192,22 +218,12 @@ class Transition:
     def _figure(
         self, losses: FloatArray, errors: FloatArray, middle: Students, results: Results
     ) -> Figure:
-        theory = {branch: results(unit) for branch, unit in self._theory().items()}
-        linear = linear_baseline(self.model).test_error
-
-        def gap(alpha: float, which: str) -> float | None:
-            semantic, positional = (theory[b][repr(alpha)] for b in _BRANCHES)
-            if "absent" in semantic or (which == "train_loss" and "absent" in positional):
-                return None
-            other = positional[which] if which == "train_loss" else linear
-            return float(semantic[which] - other)
-
         panels = []
         for which, label, differences in (
             ("train_loss", r"$\epsilon_t$, semantic $-$ positional", losses),
             ("test_error", r"$\epsilon_g$, semantic $-$ linear", errors),
         ):
-            known = [(a, y) for a in self.alphas if (y := gap(a, which)) is not None]
+            known = self._gaps(which, results)
             limits = [middle.limit_of(differences[:, k]) for k in range(len(self.alphas))]
             panels.append(
                 Panel(

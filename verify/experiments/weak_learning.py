@@ -60,7 +60,7 @@ class WeakLearning:
         text = (
             "At Q = 0 the stiffness of the risk along the positions, 1/(p_1^T Hessian^-1 p_1), "
             "falls with the number of samples and is 0 where Q = 0 becomes unstable. That needs no "
-            "training. It is fitted by a parabola in alpha on every training set "
+            "training. It is fitted by a cubic in alpha on every training set "
             f"({sizes_in_words(self.sizes)}), and its coefficients are extrapolated to infinite "
             "d.",
             "Trained layers have no threshold at finite d: every training set has its own, and |m| "
@@ -105,7 +105,7 @@ class WeakLearning:
                 np.stack(stiffness, axis=1),
                 largest.column("dimension"),
                 controls=largest.controls(),
-                degree=2,
+                degree=3,
             )
         except ComputationFailed as error:
             note = str(error)
