@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from verify.run import compare_table, run_suite
     from verify.suites import SUITES
 
-    suite = arguments.suite or "quick"
+    suite = "quick" if arguments.suite is None else arguments.suite
     if suite not in SUITES:
         raise InvalidInput.of("suite", suite, f"one of {', '.join(SUITES)}")
     device = choose_device(arguments.device)
