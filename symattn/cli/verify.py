@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     failed = list(result.predictions("fails"))
     if failed:
         names = ", ".join(prediction.name for prediction in failed)
-        raise PredictionsFail(f"{len(failed)} predictions fail: {names}")
+        fail = "1 prediction fails" if len(failed) == 1 else f"{len(failed)} predictions fail"
+        raise PredictionsFail(f"{fail}: {names}")
 
 
 def _table(result: SuiteResult, paths: tuple[Path, ...]) -> str:
