@@ -15,12 +15,13 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, Any, NamedTuple
 
 from symattn._processes import processes
-from symattn.errors import ComputationFailed, SymattnError
+from symattn.errors import ComputationFailed
 from verify.device import Device
 from verify.units import Json, Unit
 
@@ -40,7 +41,7 @@ def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
 
     Raises
     ------
-    SymattnError
+    Exception
         What a unit raises; those at work are given up.
     ComputationFailed
         When a process does not end well.
@@ -143,8 +144,8 @@ def _main() -> None:
     while True:
         unit, device = requests.get()
         try:
-            reply: tuple[Json, float] | SymattnError = _timed(unit, device)[1:]
-        except SymattnError as error:
+            reply: tuple[Json, float] | Exception = _timed(unit, device)[1:]
+        except Exception as error:
             reply = error
         pickle.dump(reply, replies)
         replies.flush()
@@ -152,11 +153,15 @@ def _main() -> None:
 
 def _read(stream: IO[bytes], requests: queue.SimpleQueue[Any]) -> None:
     """Pass requests on; end with the starter, also in the middle of a unit."""
-    while True:
-        try:
+    try:
+        while True:
             requests.put(pickle.load(stream))
-        except EOFError:
-            os._exit(1)
+    except EOFError:
+        pass
+    except Exception:
+        # A unit that cannot be read: without an end of this process, both would wait for ever.
+        traceback.print_exc()
+    os._exit(1)
 
 
 if __name__ == "__main__":

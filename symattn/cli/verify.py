@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from verify.run import compare_table, run_suite
     from verify.suites import SUITES
 
-    suite = arguments.suite or "quick"
+    suite = "quick" if arguments.suite is None else arguments.suite
     if suite not in SUITES:
         raise InvalidInput.of("suite", suite, f"one of {', '.join(SUITES)}")
     device = choose_device(arguments.device)
@@ -89,7 +89,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     failed = list(result.predictions("fails"))
     if failed:
         names = ", ".join(prediction.name for prediction in failed)
-        raise PredictionsFail(f"{len(failed)} predictions fail: {names}")
+        fail = "1 prediction fails" if len(failed) == 1 else f"{len(failed)} predictions fail"
+        raise PredictionsFail(f"{fail}: {names}")
 
 
 def _table(result: SuiteResult, paths: tuple[Path, ...]) -> str:

@@ -1,0 +1,151 @@
+"""A run does what is not done yet, and the same seed gives the same numbers."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from symattn._progress import silent
+from symattn.errors import ComputationFailed, InvalidInput
+from tests.verify.tiny_suite import Tiny
+from verify import run
+from verify.device import choose_device
+from verify.run import FAMILY_RATE, compare_table, run_suite
+
+_CPU = choose_device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_process(monkeypatch):
+    monkeypatch.setattr("verify.workers.processes", lambda: 1)
+
+
+@pytest.fixture
+def suite(monkeypatch, tmp_path):
+    """The notes of what was done by a suite of two experiments that share their units."""
+    notes = tmp_path / "notes"
+
+    def experiments():
+        return [
+            Tiny(name="right", mean=3.0, predicted=3.0, notes=notes),
+            Tiny(name="wrong", mean=3.0, predicted=300.0, notes=notes),
+        ]
+
+    monkeypatch.setattr(run, "SUITES", {"tiny": experiments})
+    return notes
+
+
+def _done(notes):
+    return notes.read_text().splitlines() if notes.exists() else []
+
+
+def _numbers(result):
+    found = result.to_dict()
+    return {name: found[name] for name in ("suite", "seed", "summary", "findings", "discussion")}
+
+
+def test_a_suite_is_run_and_judged(suite, tmp_path):
+    told = []
+    result = run_suite("tiny", _CPU, 5, tmp_path / "out", told.append)
+    assert [p.verdict for p in result.predictions()] == ["holds", "fails"]
+    assert (result.suite, result.seed, result.family_rate) == ("tiny", 5, FAMILY_RATE)
+    assert "wrong.mean" in result.discussion[0]
+    assert {"symattn", "python", "torch", "numpy"} <= result.versions.keys()
+    assert result.started <= result.finished
+    # Units that both experiments have are done once.
+    assert len(_done(suite)) == len(set(_done(suite))) == 6
+    assert sum("of 6 done" in text for text in told) == 6
+    # The mean of the numbers that were kept, whichever way they are read.
+    lines = (tmp_path / "out" / "measurements.jsonl").read_text().splitlines()[1:]
+    values = [json.loads(line)["value"]["result"]["value"] for line in lines]
+    measured = next(result.predictions()).measured
+    assert measured.value == pytest.approx(np.mean(values))
+    assert measured.error == pytest.approx(np.std(values, ddof=1) / 6**0.5)
+
+
+def test_what_is_done_is_not_done_again(suite, tmp_path):
+    out = tmp_path / "out"
+    first = run_suite("tiny", _CPU, 5, out, silent)
+    path = out / "measurements.jsonl"
+    content = path.read_bytes()
+    again = run_suite("tiny", _CPU, 5, out, silent)
+    assert len(_done(suite)) == 6
+    assert path.read_bytes() == content
+    assert _numbers(again) == _numbers(first)
+    assert again.seconds == first.seconds
+    # As if it had been interrupted after two of them, in the middle of a line.
+    lines = content.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:3]) + lines[3][:10])
+    gone_on = run_suite("tiny", _CPU, 5, out, silent)
+    assert len(_done(suite)) == 6 + 4
+    assert _numbers(gone_on) == _numbers(first)
+
+
+def test_a_failure_keeps_what_was_done_before_it(suite, tmp_path, monkeypatch):
+    done = []
+
+    def interrupted(text):
+        done.append(text)
+        if "3 of 6 done" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_suite("tiny", _CPU, 5, tmp_path / "out", interrupted)
+    assert len(_done(suite)) == 3
+    run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+    assert len(_done(suite)) == len(set(_done(suite))) == 6
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_one_others(suite, tmp_path):
+    first, same, other = (
+        run_suite("tiny", _CPU, seed, tmp_path / name, silent)
+        for seed, name in ((5, "a"), (5, "b"), (6, "c"))
+    )
+    assert _numbers(first) == _numbers(same)
+    values = [next(result.predictions()).measured.value for result in (first, other)]
+    assert values[0] != values[1]
+
+
+def test_another_seed_is_refused_in_the_same_place(suite, tmp_path):
+    run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+    with pytest.raises(InvalidInput, match="seed = 5, not 6; name another directory with --out"):
+        run_suite("tiny", _CPU, 6, tmp_path / "out", silent)
+    assert len(_done(suite)) == 6
+
+
+def test_a_unit_that_fails_ends_the_run(tmp_path, monkeypatch):
+    experiment = Tiny(name="x", mean=1.0, predicted=1.0, notes=Path("/dev/full"))
+
+    def fails(*_):
+        raise ComputationFailed("no number; try another --seed")
+
+    monkeypatch.setattr("tests.verify.tiny_suite.Noted.run", fails)
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda: [experiment]})
+    with pytest.raises(ComputationFailed, match="try another --seed"):
+        run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+def test_numbers_do_not_depend_on_how_many_processes_there_are(count, suite, tmp_path, monkeypatch):
+    alone = run_suite("tiny", _CPU, 5, tmp_path / "alone", silent)
+    monkeypatch.setattr("verify.workers.processes", lambda: count)
+    together = run_suite("tiny", _CPU, 5, tmp_path / "together", silent)
+    assert _numbers(together) == _numbers(alone)
+
+
+def test_a_table_of_others_is_judged(tmp_path):
+    path = tmp_path / "mine.csv"
+    # Zero by symmetry, so that it is shown; and a loss that is off by far.
+    path.write_text(
+        "lambda,alpha,start,dimension,m,m_error,train_loss,train_loss_error\n"
+        "0.1,4,semantic,500,0.001,0.001,1,1e-4\n"
+        "0.1,4,semantic,1000,0.001,0.001,1,1e-4\n"
+    )
+    result = compare_table(path, silent)
+    verdicts = {p.name: p.verdict for p in result.predictions()}
+    assert verdicts == {"semantic.m@line=2": "shown", "semantic.train_loss@line=2": "fails"}
+    assert "mine.csv" in result.suite
+    assert "nothing was trained" in result.device
+    assert result.family_rate == FAMILY_RATE

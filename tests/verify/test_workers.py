@@ -1,0 +1,185 @@
+"""Units by several processes: the same results, and no process left, whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+import pytest
+
+from symattn.errors import ComputationFailed, InvalidInput
+from tests.verify.tiny_units import (
+    Failing,
+    Killed,
+    Large,
+    Sleeping,
+    Square,
+    Talking,
+    Unreadable,
+)
+from verify.device import choose_device
+from verify.workers import work
+
+_CPU = choose_device("cpu")
+_NUMBERS = (1.5, -2.0, 3.0, 0.1, 7.0)
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    return lambda count: monkeypatch.setattr("verify.workers.processes", lambda: count)
+
+
+def _is_running(process):
+    try:
+        with open(f"/proc/{process}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _wait(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _begun(place):
+    return [int(path.name.removeprefix("begun-")) for path in place.glob("begun-*")]
+
+
+@pytest.mark.parametrize("count", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+def test_results_do_not_depend_on_how_many_processes_there_are(count, processes):
+    processes(count)
+    units = [*map(Square, _NUMBERS), Talking(9.0), Large(4.0)]
+    done = list(work(units, _CPU))
+    assert {d.unit for d in done} == set(units)
+    assert len(done) == len(units)
+    for unit, result, seconds in done:
+        assert result["square"] == unit.number**2
+        assert result["device"] == "cpu"
+        assert seconds >= 0
+        # One thread in each process: a sum does not depend on how many share it.
+        assert count == 1 or result["threads"] == 1
+    used = {d.result["process"] for d in done}
+    if count == 1:
+        assert used == {os.getpid()}
+    else:
+        assert os.getpid() not in used
+        assert len(used) <= count
+    assert not any(map(_is_running, used - {os.getpid()}))
+    [large] = [d.result for d in done if isinstance(d.unit, Large)]
+    assert large["filling"] == 600_000 * "0"
+
+
+def test_there_are_no_more_processes_than_units(processes):
+    processes(8)
+    [done] = work([Square(2.0)], _CPU)
+    assert done.result["process"] == os.getpid()
+    assert list(work([], _CPU)) == []
+
+
+@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("how", "kind", "words"),
+    [
+        ("failed", ComputationFailed, r"^3\.0 has no square; try another$"),
+        ("input", InvalidInput, r"^number = 3\.0 is not allowed"),
+        ("mistake", ZeroDivisionError, "^$"),
+    ],
+)
+def test_what_a_unit_raises_reaches_the_caller(count, how, kind, words, processes):
+    processes(count)
+    with pytest.raises(kind, match=words) as caught:
+        list(work([Failing(3.0, how=how), Square(1.0)], _CPU))
+    if kind is InvalidInput:
+        assert caught.value.parameter == "number"
+
+
+@pytest.mark.parametrize(
+    ("unit", "status"),
+    [(Killed(3.0), -9), pytest.param(Unreadable(3.0), 1, marks=pytest.mark.slow)],
+)
+def test_a_process_that_ends_early_is_one_line_and_those_at_work_are_ended(
+    unit, status, processes, tmp_path, capfd
+):
+    processes(2)
+    began = time.monotonic()
+    with pytest.raises(ComputationFailed, match=f"ended early, with status {status}") as caught:
+        list(work([Sleeping(1.0, place=tmp_path), unit], _CPU))
+    assert time.monotonic() - began < 30
+    assert "\n" not in str(caught.value)
+    assert "run the command again" in str(caught.value)
+    assert f"the process of {unit.kind} 3.0 ended" in str(caught.value)
+    assert not any(map(_is_running, _begun(tmp_path)))
+    assert ("ImportError: of another version" in capfd.readouterr().err) == (status == 1)
+
+
+@pytest.mark.slow
+def test_a_process_killed_from_outside_in_the_middle_is_one_line(processes, tmp_path):
+    processes(2)
+    units = [Square(1.0), Sleeping(2.0, place=tmp_path)]
+    with closing(work(units, _CPU)) as results:
+        assert next(results).unit == units[0]
+        _wait(lambda: _begun(tmp_path))
+        os.kill(_begun(tmp_path)[0], signal.SIGKILL)
+        with pytest.raises(ComputationFailed, match="ended early, with status -9"):
+            next(results)
+
+
+def test_leaving_early_ends_all_processes(processes, tmp_path):
+    processes(2)
+    results = work([Square(1.0), *(Sleeping(n, place=tmp_path) for n in (2.0, 3.0))], _CPU)
+    first = next(results)
+    _wait(lambda: len(_begun(tmp_path)) == 2)
+    results.close()
+    assert not any(map(_is_running, [first.result["process"], *_begun(tmp_path)]))
+
+
+_STARTER = """
+import sys
+from pathlib import Path
+from tests.verify.tiny_units import Sleeping
+from verify import workers
+from verify.device import choose_device
+workers.processes = lambda: 2
+units = [Sleeping(n, place=Path(sys.argv[1])) for n in (1.0, 2.0, 3.0)]
+list(workers.work(units, choose_device("cpu")))
+"""
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        signal.SIGKILL,
+        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+    ],
+)
+def test_processes_end_with_the_one_that_started_them(how, tmp_path):
+    """SIGINT goes to the whole group, as from a keyboard; the others to the starter alone."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _STARTER, str(tmp_path)],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True,
+    ) as starter:
+        try:
+            _wait(lambda: len(_begun(tmp_path)) == 2)
+            if how == signal.SIGINT:
+                os.killpg(starter.pid, how)
+            else:
+                starter.send_signal(how)
+            starter.wait(timeout=20)
+            _wait(lambda: not any(map(_is_running, _begun(tmp_path))), seconds=10)
+        finally:
+            starter.kill()
+            for process in _begun(tmp_path):
+                if _is_running(process):
+                    os.kill(process, signal.SIGKILL)
+        # The traceback of an interrupt is the starter's alone.
+        assert starter.stderr.read().count(b"KeyboardInterrupt") == (how == signal.SIGINT)
