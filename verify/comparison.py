@@ -12,16 +12,11 @@ from symattn.fixed_points import FixedPoint, solve
 from symattn.model import AttentionModel
 from verify.predictions import Finding, Parameters, Prediction
 from verify.statistics import Estimate, extrapolate_means
+from verify.theory import judged, jump_share
 from verify.trained_table import TrainedRow, read_trained
 
 # Beyond what training measures, and half the work of six.
 _DIGITS = 4
-
-# Share of the jumps in V_hat from which on a reader is told of it.
-_NOTABLE_JUMPS = 0.01
-
-# p-value below which means are not said to be linear in 1/d.
-_CURVED = 0.01
 
 _SIGNED = ("m", "theta")
 
@@ -68,10 +63,7 @@ def _with_theory(rows: Sequence[TrainedRow], point: FixedPoint) -> Iterator[Pred
         dimensions = [row.dimension for row in having]
         if len(set(dimensions)) > 1:
             limit = extrapolate_means(means, dimensions)
-            curved = limit.curvature_p is not None and limit.curvature_p < _CURVED
             note = f"extrapolated from d = {', '.join(map(str, sorted(set(dimensions))))}"
-            if curved:
-                note += f"; the means are not linear in 1/d (p = {limit.curvature_p:.1g})"
             yield _prediction(having[0], name, limit, point, note, tested=True)
         else:
             for row, mean in zip(having, means, strict=True):
@@ -100,9 +92,9 @@ def _prediction(
     if name in _SIGNED and predicted == 0:
         # The mean of a modulus is not 0 at any d.
         tested, note = False, f"{note}; 0 by symmetry, and a modulus is above it at every d"
-    share = abs(point.jump_flux / point.hats.V_hat)
-    if share > _NOTABLE_JUMPS:
-        note += f"; replica symmetry is not exact: jumps carry {100 * share:.0f} % of V_hat"
+    known = point.to_dict()
+    kind, about = judged(known, row.start)
+    note = "; ".join(part for part in (note, about) if part)
     return Prediction(
         name=_name(row, name),
         statement=f"Training from the {row.start} start gives {name} of the {row.start} branch.",
@@ -111,8 +103,9 @@ def _prediction(
         predicted=predicted,
         predicted_error=error,
         measured=measured,
-        kind="two-sided" if tested else "shown",
+        kind=kind if tested else "shown",
         note=note,
+        jump_share=jump_share(known),
     )
 
 

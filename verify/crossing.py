@@ -76,19 +76,43 @@ def crossing(
     return extrapolate(middle + root - at_root / slope, dimensions, controls)
 
 
-def root_of_fit(x: ArrayLike, difference: ArrayLike, degree: int) -> float:
-    """The root of the polynomial fitted to one curve, as `crossing` has it: what its shape does.
+def difference_at(
+    at: float,
+    x: ArrayLike,
+    difference: ArrayLike,
+    dimensions: ArrayLike,
+    controls: ArrayLike | None = None,
+    *,
+    degree: int,
+) -> Estimate:
+    """The limit d -> infinity of a difference at one x, by a polynomial through those measured.
+
+    To be 0 where it is predicted to cross; unlike a root it always exists. Arguments are those of
+    `crossing`.
 
     Raises
     ------
+    InvalidInput
+        When the shapes do not agree.
     ComputationFailed
-        When there is not one root in the range.
+        Where `extrapolate` fails.
     """
-    places = np.asarray(x, dtype=np.float64)
     y = np.asarray(difference, dtype=np.float64)
+    return extrapolate(y @ _weights_at(at, x, degree), dimensions, controls)
+
+
+def fit_at(at: float, x: ArrayLike, curve: ArrayLike, *, degree: int) -> float:
+    """The same for one known curve, of shape (A,): what the polynomial makes of its shape."""
+    return float(np.asarray(curve, dtype=np.float64) @ _weights_at(at, x, degree))
+
+
+def _weights_at(at: float, x: ArrayLike, degree: int) -> FloatArray:
+    """The shares of the values at x in the fitted polynomial at `at`."""
+    places = np.asarray(x, dtype=np.float64)
     middle = float(places.mean())
-    fitted = Polynomial(np.polynomial.polynomial.polyfit(places - middle, y, degree))
-    return middle + _only_root(fitted, places - middle)
+    powers = np.vander(places - middle, degree + 1, increasing=True)
+    shares: FloatArray = (at - middle) ** np.arange(degree + 1) @ np.linalg.pinv(powers)
+    return shares
 
 
 def _only_root(limit: Polynomial, places: FloatArray) -> float:

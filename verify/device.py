@@ -36,19 +36,32 @@ class Device:
     precision: torch.dtype = torch.float64
 
 
-def choose_device(name: str = "auto") -> Device:
+_PRECISIONS = {"double": torch.float64, "single": torch.float32}
+
+
+def choose_device(name: str = "auto", precision: str = "double") -> Device:
     """The device `auto`, `cpu` or `cuda`; `auto` is a GPU where torch finds one.
+
+    precision: `double` or `single`, of the tokens; single takes half the memory and time.
 
     Raises
     ------
     InvalidInput
         For another name, or for `cuda` where torch finds no GPU.
     """
+    if precision not in _PRECISIONS:
+        raise InvalidInput.of("precision", precision, "double or single")
     if name not in ("auto", "cpu", "cuda"):
         raise InvalidInput.of("device", name, "auto, cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
         raise InvalidInput.of("device", name, "auto or cpu: torch finds no GPU here")
+    tokens = _PRECISIONS[precision]
     if name == "cpu" or not torch.cuda.is_available():
-        return Device(kind="cpu", name="CPU", budget=_BUDGET_OF_CPU)
+        return Device(kind="cpu", name="CPU", budget=_BUDGET_OF_CPU, precision=tokens)
     budget = int(_SHARE_OF_GPU * torch.cuda.mem_get_info()[0])
-    return Device(kind="cuda", name=torch.cuda.get_device_name(), budget=budget)
+    return Device(
+        kind="cuda",
+        name=torch.cuda.get_device_name(),
+        budget=budget,
+        precision=tokens,
+    )

@@ -5,64 +5,71 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from verify.predictions import Finding, Prediction
+from verify.statistics import CURVED
 from verify.theory import NOTABLE_JUMPS
 
-# p-value of a straight line in 1/d below which higher orders are seen.
-_CURVED = 0.01
+# A deviation of more than so many jump shares, relative to the number, is not for the jumps to
+# explain.
+_MOST_SHARES = 3.0
 
 
 def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Paragraphs on the judged predictions that fail; one sentence if none does."""
+    """Paragraphs on the judged predictions that fail; one if none does."""
     failed = [p for finding in findings for p in finding.predictions if p.verdict == "fails"]
     if not failed:
         return (
             "Nothing that was tested contradicts the theory. What could have been seen stands "
             "beside every prediction: a deviation smaller than that may be there.",
         )
-    broken = [p for p in failed if p.jump_share >= NOTABLE_JUMPS]
-    curved = [p for p in failed if p not in broken and _is_curved(p)]
-    others = [p for p in failed if p not in broken and p not in curved]
+    curved = [p for p in failed if _is_curved(p)]
+    broken = [p for p in failed if p not in curved and _jumps_may_explain(p)]
+    others = [p for p in failed if p not in curved and p not in broken]
     paragraphs = []
     if broken:
-        largest = max(p.jump_share for p in broken)
+        largest = max(p.jump_share or 0.0 for p in broken)
         paragraphs.append(
-            f"{_names(broken)}: at these fixed points the prox jumps (jumps make up to "
-            f"{100 * largest:.2g} % of V_hat), so that replica symmetry is not exact and the state "
-            "has many minima. Training ends in one of them, the replica-symmetric theory speaks of "
-            "the lowest. Broken replica symmetry is therefore the likelier cause. A finite "
-            f"dimension is the less likely one{_bias(broken)}."
+            f"{_names(broken)}: the prox jumps there (jumps make up to {100 * largest:.2g} % of "
+            "V_hat), so that replica symmetry is not exact and a state can have many minima. "
+            "Training ends in one of them, the theory speaks of the lowest. The deviations are not "
+            f"larger than such jumps make plausible, and {_line(broken)}. Broken replica symmetry "
+            "is the likelier cause."
         )
     if curved:
         paragraphs.append(
-            f"{_names(curved)}: the means are not linear in 1/d (p below {_CURVED:g}), and nothing "
-            "jumps in the theory. Higher orders in 1/d, which the extrapolation leaves out, are "
-            "the likelier cause; larger dimensions would tell."
+            f"{_names(curved)}: the means are not linear in 1/d (p below {CURVED:g}). Higher "
+            "orders in 1/d, which the extrapolation leaves out, are the likelier cause; larger "
+            "dimensions would tell."
         )
     if others:
         paragraphs.append(
-            f"{_names(others)}: nothing jumps in the theory, and the means show no curvature in "
-            "1/d. Neither broken replica symmetry nor a finite dimension is an explanation at "
-            "hand; another seed and larger dimensions would tell whether it stays."
+            f"{_names(others)}: {_line(others)}, and jumps of the prox are rare in the theory, "
+            "explain too little, or were not looked at. No cause is at hand; another seed and "
+            "larger dimensions would tell whether it stays."
         )
     return tuple(paragraphs)
 
 
 def _is_curved(prediction: Prediction) -> bool:
-    measured = prediction.measured
-    return (
-        measured is not None and measured.curvature_p is not None and measured.curvature_p < _CURVED
-    )
+    p = prediction.measured.curvature_p if prediction.measured is not None else None
+    return p is not None and p < CURVED
 
 
-def _bias(failed: Iterable[Prediction]) -> str:
-    """What the curvature in 1/d says, where it is known."""
-    known = [p for p in failed if p.measured is not None and p.measured.curvature_p is not None]
-    if not known:
-        return ": 1/d is fitted, and higher orders cannot be seen from the dimensions there are"
-    curved = [p for p in known if _is_curved(p)]
-    if curved:
-        return f", although {_names(curved)} show curvature in 1/d"
-    return ": the measured means are linear in 1/d within their errors"
+def _jumps_may_explain(prediction: Prediction) -> bool:
+    share, deviation = prediction.jump_share, prediction.deviation
+    if share is None or share < NOTABLE_JUMPS or deviation is None:
+        return False
+    # A difference that is to be 0 has no scale of its own.
+    return not prediction.predicted or abs(deviation / prediction.predicted) < _MOST_SHARES * share
+
+
+def _line(predictions: Iterable[Prediction]) -> str:
+    """What is known of higher orders in 1/d."""
+    known = [p.measured is not None and p.measured.curvature_p is not None for p in predictions]
+    if all(known):
+        return "the measured means are linear in 1/d within their errors"
+    if not any(known):
+        return "two dimensions do not show whether the means are linear in 1/d"
+    return "the means are linear in 1/d within their errors where three dimensions show it"
 
 
 def _names(predictions: Iterable[Prediction]) -> str:

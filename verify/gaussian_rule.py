@@ -19,6 +19,9 @@ _REPLICATES, _POINTS = 16, 2048
 # torch's Sobol sequences are multiples of this; half a step more keeps them off 0.
 _STEP = 2.0**-30
 
+# So many points at a time: an integrand for many runs takes memory.
+_BLOCK = 1024
+
 # Nodes of less weight than this are left out; what they have in all is below 1e-5.
 _LEAST_WEIGHT = 1e-10
 
@@ -62,7 +65,8 @@ def _rule_mean(
     kept = products > _LEAST_WEIGHT
     points = torch.from_numpy(places[kept]).reshape(-1, *shape).to(device)
     shares = torch.from_numpy(products[kept] / products[kept].sum()).to(device)
-    return integrand(points) @ shares
+    blocks = (slice(first, first + _BLOCK) for first in range(0, len(points), _BLOCK))
+    return torch.stack([integrand(points[b]) @ shares[b] for b in blocks]).sum(dim=0)
 
 
 def _sobol_points(replicate: int, shape: tuple[int, int], device: torch.device) -> Tensor:

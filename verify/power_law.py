@@ -18,7 +18,9 @@ def power_law(dimensions: ArrayLike, values: ArrayLike) -> Estimate:
 
     For normal measurements (n - 1) s^2/var is chi-square, so that mean and variance of log s^2 are
     known, and for two observables of correlation r their log s^2 have the correlation r^2. The
-    error comes from these; the law of the slope is taken as normal. Heavy tails make it too small.
+    error comes from these; where the measurements have heavier tails than normal ones, the variance
+    of log s^2 is larger by half their excess kurtosis, which is taken from all of them. The law of
+    the slope is taken as normal.
 
     Parameters
     ----------
@@ -60,10 +62,12 @@ def power_law(dimensions: ArrayLike, values: ArrayLike) -> Estimate:
     from_mean = log_d - np.average(log_d, weights=weights)
     leverage = weights * from_mean / np.sum(weights * from_mean**2)
     slopes = leverage @ logs
+    scaled = np.concatenate([c / np.sqrt(v) for c, v in zip(centred, variances, strict=True)])
+    tails = 1 + max(0.0, float(np.mean(scaled**4)) - 3) / 2
     single = 1 / float(np.sum(weights * from_mean**2))
     return Estimate(
         value=float(slopes.mean()),
-        error=math.sqrt(single * float(np.mean(_correlation(centred, variances) ** 2))),
+        error=math.sqrt(tails * single * float(np.mean(_correlation(centred, variances) ** 2))),
         freedom=math.inf,
         count=d.size,
     )

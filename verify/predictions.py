@@ -48,9 +48,9 @@ class Prediction:
         is no test of the theory, and is not judged.
     note : str
         What a reader must know to judge it, such as an approximation.
-    jump_share : float
+    jump_share : float or None
         The part of V_hat that jumps of the prox make in the theory, by modulus: 0 where replica
-        symmetry can be exact.
+        symmetry can be exact, None where it is not known.
     verdict : str or None
         None before it is judged (`verify.judgement`), which also sets what follows.
     p, z : float or None
@@ -70,7 +70,7 @@ class Prediction:
     measured: Estimate | None = None
     kind: Kind = "two-sided"
     note: str = ""
-    jump_share: float = 0.0
+    jump_share: float | None = None
     verdict: Verdict | None = None
     p: float | None = None
     z: float | None = None
@@ -189,7 +189,7 @@ class SuiteResult:
     started, finished : str
         Date and time.
     seconds : float
-        That it took, all sessions together.
+        Of work, that of all processes and of interrupted runs together.
     family_rate : float
         Probability with which a true theory fails in any prediction of the suite, at most.
     findings : tuple of Finding

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 import time
 from collections.abc import Sequence
@@ -9,6 +10,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+import symattn
+import verify
 from symattn import __version__
 from symattn._progress import Progress
 from verify.comparison import compare
@@ -24,6 +27,8 @@ from verify.workers import work
 
 #: The probability with which a suite reports any failure if the theory is right, at most.
 FAMILY_RATE = 1e-3
+
+_PAGE_AND_COMMANDS = {"report", "cli"}
 
 _PACKAGES = ("numpy", "scipy", "torch", "numba")
 
@@ -41,11 +46,14 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
         When a unit of work fails.
     """
     experiments = SUITES[suite]()
+    parameters = {"precision": str(device.precision).removeprefix("torch.")}
     header: dict[str, str | int] = {
         "suite": suite,
         "seed": seed,
         "device": device.name,
+        **parameters,
         **versions(),
+        "code": code_digest(),
     }
     started = _now()
     with Store.open(out, header) as store:
@@ -62,7 +70,7 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
         suite=suite,
         seed=seed,
         device=device.name,
-        parameters={"precision": str(device.precision).removeprefix("torch.")},
+        parameters=parameters,
         versions=versions(),
         started=started,
         finished=_now(),
@@ -96,7 +104,20 @@ def compare_table(path: Path, progress: Progress) -> SuiteResult:
         seconds=time.monotonic() - before,
         family_rate=FAMILY_RATE,
         findings=findings,
+        discussion=discussion(findings),
     )
+
+
+def code_digest() -> str:
+    """A digest of the code that measurements depend on: all but the page and the command line."""
+    digest = hashlib.sha256()
+    for package in (symattn, verify):
+        root = Path(next(iter(package.__path__)))
+        for path in sorted(root.rglob("*.py")):
+            if not _PAGE_AND_COMMANDS.intersection(path.relative_to(root).parts):
+                digest.update(path.relative_to(root).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _now() -> str:
@@ -124,7 +145,8 @@ def _work(
     cost, done, before = sum(unit.cost for unit in left), 0.0, time.monotonic()
     # The longest first: one that starts last would be waited for.
     left.sort(key=lambda unit: -unit.cost)
-    progress(f"{len(left)} pieces of work, the first in the hands of several processes")
+    if left:
+        progress(f"{len(left)} pieces of work")
     for number, finished in enumerate(work(left, device), start=1):
         unit, result, seconds = finished
         store.put(unit.key, {"seconds": seconds, "result": result})

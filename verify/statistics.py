@@ -21,6 +21,10 @@ _FAR_TAIL = 1e-200
 _ROUNDINGS = 16
 
 
+#: p-value of the means being linear in 1/d below which a reader is told that they are not.
+CURVED = 0.01
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
     """A number with its standard error: (value - truth)/error follows Student's t.

@@ -27,7 +27,7 @@ _ALPHA = 1.5
 
 
 def _quick() -> list[Experiment]:
-    sizes = {500: 32, 1000: 16}
+    sizes = {240: 32, 500: 32, 1000: 16}
     return [
         Minima(
             name="paper",
@@ -44,17 +44,17 @@ def _quick() -> list[Experiment]:
             sizes=sizes,
             starts=3,
         ),
-        _response(_PAPER, "semantic", {250: 32, 500: 16}),
-        _response(_STRONG, "positional", {250: 32, 500: 16}),
+        _response(_PAPER, "semantic", {240: 32, 480: 24, 960: 8}),
+        _response(_STRONG, "positional", {240: 32, 480: 24, 960: 8}),
         Slopes(
             name="slopes",
             model=_STRONG,
             alpha=_ALPHA,
-            sizes={250: 32, 500: 16},
+            sizes={240: 32, 480: 24, 960: 8},
             branches=("positional",),
         ),
-        _weak_learning({200: 64, 400: 32}, {250: 8, 1000: 4}),
-        _positional_trajectory({500: 8, 1000: 8}),
+        _weak_learning({200: 64, 300: 48, 500: 32}, {240: 8, 1000: 4}),
+        _positional_trajectory({240: 16, 500: 8, 1000: 8}),
     ]
 
 
@@ -72,7 +72,7 @@ def _paper() -> list[Experiment]:
         *(
             _transition(omega, alphas)
             for omega, alphas in (
-                (0.1, (0.6, 0.75, 0.9, 1.05, 1.2)),
+                (0.1, (0.7, 0.8, 0.9, 1.0, 1.1)),
                 (0.2, (0.75, 0.9, 1.05, 1.2, 1.35)),
                 (0.3, (0.95, 1.15, 1.35, 1.55, 1.75)),
                 (0.4, (1.4, 1.7, 2.0, 2.3, 2.6)),
@@ -94,9 +94,9 @@ def _paper() -> list[Experiment]:
             sizes={500: 48, 1000: 24},
             branches=("semantic",),
         ),
-        _response(_PAPER, "semantic", {250: 64, 500: 64, 1000: 24}),
-        _response(_PAPER, "positional", {250: 64, 500: 64, 1000: 24}),
-        _response(_STRONG, "positional", {250: 64, 500: 64, 1000: 24}),
+        _response(_PAPER, "semantic", {240: 64, 500: 64, 1000: 24}),
+        _response(_PAPER, "positional", {240: 64, 500: 64, 1000: 24}),
+        _response(_STRONG, "positional", {240: 64, 500: 64, 1000: 24}),
         Slopes(name="slopes", model=_PAPER, alpha=_ALPHA, sizes={500: 32, 1000: 12}),
         Slopes(
             name="slopes-strong",
@@ -105,7 +105,7 @@ def _paper() -> list[Experiment]:
             sizes={500: 32, 1000: 12},
             branches=("positional",),
         ),
-        _weak_learning({250: 96, 500: 48}, {250: 16, 1000: 8}),
+        _weak_learning({200: 128, 400: 64, 800: 32}, {240: 16, 1000: 8}),
         SeveralMinima(
             name="several", model=_PAPER, alpha=_ALPHA, sizes={500: 32, 1000: 16}, noisy=16
         ),
@@ -114,12 +114,12 @@ def _paper() -> list[Experiment]:
             name="random",
             model=_PAPER,
             alphas=(0.6, 0.9, 1.2, 1.5, 2.0, 2.5, 3.0),
-            sizes={250: 32, 500: 8},
+            sizes={240: 32, 500: 8},
         ),
         Protocol(
             name="protocol", model=_PAPER, alphas=(1.005, 1.5025, 2.0), dimension=1000, count=8
         ),
-        _positional_trajectory({500: 16, 1000: 16}),
+        _positional_trajectory({240: 32, 500: 16, 1000: 16}),
         Trajectory(
             name="message-passing.semantic",
             branch="semantic",
@@ -139,22 +139,22 @@ def _scaling() -> list[Experiment]:
             name="concentration",
             model=_PAPER,
             alpha=_ALPHA,
-            sizes={10: 200, 20: 200, 50: 200, 100: 200, 200: 100, 500: 64, 1000: 48},
-            least=100,
+            sizes={10: 200, 20: 200, 40: 200, 100: 200, 200: 200, 500: 100, 1000: 64},
+            least=200,
         ),
         Minima(
             name="large",
             title="Up to d = 4000",
             model=_PAPER,
             alphas=(_ALPHA,),
-            sizes={250: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
+            sizes={240: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
         ),
         Minima(
             name="large-strong",
             title="Up to d = 4000, where the prox does not jump",
             model=_STRONG,
             alphas=(_ALPHA,),
-            sizes={250: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
+            sizes={240: 128, 500: 64, 1000: 32, 2000: 16, 4000: 4},
             branches=("positional",),
         ),
     ]
@@ -190,7 +190,7 @@ def _transition(omega: float, alphas: tuple[float, ...]) -> Transition:
         name=f"transition.omega={omega:g}",
         model=AttentionModel(omega=omega),
         alphas=alphas,
-        sizes={250: 64, 500: 32, 1000: 16},
+        sizes={240: 64, 500: 32, 1000: 16},
         starts=4,
     )
 

@@ -10,6 +10,7 @@ from symattn import linear_baseline, solve, threshold
 from symattn.errors import NotFound
 from symattn.model import AttentionModel
 from verify.device import Device
+from verify.predictions import Kind
 from verify.units import unit_key
 
 #: Digits of what measurements are held against: the error is far below theirs.
@@ -101,6 +102,15 @@ def jump_share(point: Mapping[str, Any]) -> float:
 def trust(point: Mapping[str, Any]) -> str:
     """How far replica symmetry can be trusted at a fixed point, in words; empty where it holds."""
     return trust_of_share(jump_share(point))
+
+
+def judged(point: Mapping[str, Any], branch: str) -> tuple[Kind, str]:
+    """Whether predictions at this fixed point are tested, and what must be known of it."""
+    if "absent" in point:
+        return "shown", f"no {branch} fixed point is found here"
+    if not point["stable"]:
+        return "shown", "unstable in the theory here: training can leave it"
+    return "two-sided", trust(point)
 
 
 def trust_of_share(share: float) -> str:

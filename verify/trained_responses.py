@@ -10,6 +10,7 @@ from symattn.model import AttentionModel
 from verify.device import Device
 from verify.forces import measured_hats
 from verify.memory import by_groups, bytes_per_seed
+from verify.overlaps import measured_overlaps
 from verify.response import risk_hessian
 from verify.risk import Risk
 from verify.samples import draw_samples
@@ -58,8 +59,8 @@ class TrainedResponses:
     def run(self, device: Device) -> list[dict[str, Any]]:
         """One row a training set.
 
-        Its seed, dimension, alpha and start; V, V_hat and replicon of the Hessian; q_hat, m_hat,
-        theta_hat and envelope of the forces; and the controls.
+        Its seed, dimension, alpha and start; the overlaps; V, V_hat and replicon of the Hessian;
+        q_hat, m_hat, theta_hat and envelope of the forces; and the controls.
 
         Raises
         ------
@@ -103,6 +104,7 @@ class TrainedResponses:
             "V_hat": V_hat,
             "replicon": replicon,
             **hats._asdict(),
+            **measured_overlaps(samples, trained.weights).scalars()._asdict(),
             **measured_controls(risk),
         }
         return [

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import pickle
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -46,10 +45,10 @@ def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
     ComputationFailed
         When a process does not end well.
     """
-    count = min(processes(), len(units)) if device.kind == "cpu" else 1
-    if count <= 1:
+    if device.kind != "cpu":
         yield from (_timed(unit, device) for unit in units)
         return
+    count = min(processes(), len(units))
     waiting: queue.SimpleQueue[Unit] = queue.SimpleQueue()
     finished: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
     for unit in units:
@@ -89,9 +88,11 @@ class _Worker:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._process = subprocess.Popen(
-            [sys.executable, "-m", __name__],
+            [sys.executable, "-P", "-m", __name__],  # not what lies in the working directory
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # An interrupt from the keyboard is for the starter, whose end ends this one too.
+            process_group=0,
             env={
                 **os.environ,
                 **dict.fromkeys(_THREADS, "1"),
@@ -134,8 +135,6 @@ def _timed(unit: Unit, device: Device) -> Done:
 
 def _main() -> None:
     """What a worker does."""
-    # An interrupt from the keyboard reaches it as well; its starter is the one to react.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # What a library prints is no reply.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

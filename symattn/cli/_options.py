@@ -32,6 +32,7 @@ _SAME_NAME = (
     "suite",
     "seed",
     "device",
+    "precision",
     "compare",
 )
 

@@ -47,6 +47,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--suite", metavar="NAME", help="quick, paper, scaling or all (quick)")
     parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu or cuda (auto)")
     parser.add_argument(
+        "--precision",
+        default="double",
+        metavar="NAME",
+        help="double or single, of the data that layers are trained on (double)",
+    )
+    parser.add_argument(
         "--seed", type=whole_number, default=0, metavar="S", help="of all random numbers (0)"
     )
     parser.add_argument(
@@ -75,7 +81,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     suite = "quick" if arguments.suite is None else arguments.suite
     if suite not in SUITES:
         raise InvalidInput.of("suite", suite, f"one of {', '.join(SUITES)}")
-    device = choose_device(arguments.device)
+    device = choose_device(arguments.device, arguments.precision)
     out = output_directory(arguments.out)
     if arguments.compare is None:
         result = run_suite(suite, device, seed, out, console.progress)

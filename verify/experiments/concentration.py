@@ -48,7 +48,7 @@ class Concentration:
         students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
         predictions, figures = [], []
         for branch, observables in OF_BRANCH.items():
-            chosen = students.where(start=branch)
+            chosen = students.where(start=branch).in_state(branch)
             # Every second training set has the other sign of what is 0 by symmetry; moduli do not
             # matter for what is not.
             values = np.abs(np.stack([chosen.column(name) for name in observables], axis=1))
@@ -83,7 +83,7 @@ class Concentration:
         text = (
             "The theory takes every overlap and loss to be the same for all training sets as d "
             "grows, with fluctuations that fall like d^(-1/2). The slope is the mean over overlaps "
-            f"and losses, at alpha = {self.alpha:g}.",
+            f"and losses, at alpha = {self.alpha:g}, over the runs that stay in their state.",
         )
         return Finding(
             title="Concentration", text=text, predictions=tuple(predictions), figures=tuple(figures)

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
 from verify.experiments import Results
-from verify.experiments.states import state
 from verify.experiments.students import (
     OBSERVABLES,
     OF_BRANCH,
@@ -21,7 +21,7 @@ from verify.experiments.students import (
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Limit, Panel, Points, limits_figure, panels_figure
 from verify.statistics import Estimate
-from verify.theory import TheoryAt, jump_share, trust
+from verify.theory import TheoryAt, judged, jump_share
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -61,21 +61,25 @@ class Minima:
         measured: dict[tuple[str, float, str], Estimate] = {}
         for branch in self.branches:
             for alpha in self.alphas:
-                chosen = students.where(start=branch, alpha=alpha)
+                started = students.where(start=branch, alpha=alpha)
+                chosen = started.in_state(branch)
+                left = len(started.rows) - len(chosen.rows)
+                point = theory[branch][repr(alpha)]
                 for observable in OF_BRANCH[branch]:
-                    estimate = chosen.limit(observable)
-                    measured[branch, alpha, observable] = estimate
+                    try:
+                        measured[branch, alpha, observable] = chosen.limit(observable)
+                    except ComputationFailed:
+                        continue  # too few are in the state: the note says how many left it
+                for observable in OF_BRANCH[branch]:
+                    estimate = measured.get((branch, alpha, observable))
                     predictions.append(
-                        self._prediction(
-                            branch, alpha, observable, estimate, theory[branch], chosen
-                        )
+                        self._prediction(branch, alpha, observable, estimate, point, chosen, left)
                     )
         text = (
             "Students started at Q = Q* (semantic) and along the positions (positional) were "
             f"trained to a gradient of norm 1e-6, on {sizes_in_words(self.sizes)}. "
             "Every number is extrapolated to infinite d by a fit a + b/d, with "
             "|Q*|^2/d and the loss of Q = 0, whose limits are known, as control variates.",
-            *self._basins(students),
         )
         return Finding(
             title=self.title,
@@ -98,37 +102,33 @@ class Minima:
         branch: str,
         alpha: float,
         observable: str,
-        estimate: Estimate,
-        theory: Mapping[str, Any],
+        estimate: Estimate | None,
+        point: Mapping[str, Any],
         students: Students,
+        left: int,
     ) -> Prediction:
         symbol, words = OBSERVABLES[observable]
-        point = theory[repr(alpha)]
+        kind, note = judged(point, branch)
         absent = "absent" in point
-        # The points that test errors are means over are the same for all seeds.
-        common = students.column("test_error_error").max() if observable == "test_error" else 0.0
+        common = 0.0
+        if observable == "test_error" and students.rows:
+            # The points that test errors are means over are the same for all training sets.
+            common = float(students.column("test_error_error").max())
+        if left:
+            strays = f"{left} of {left + len(students.rows)} runs left the state, and do not count"
+            note = "; ".join(part for part in (strays, note) if part)
         return Prediction(
             name=f"{self.name}.{branch}.{observable}@alpha={alpha:g}",
             statement=f"{words} of the {branch} minimum at alpha = {alpha:g}",
             symbol=symbol,
             parameters=parameters(self.model, alpha),
             predicted=None if absent else point[observable],
-            predicted_error=0.0 if absent else point["errors"][observable] + float(common),
+            predicted_error=0.0 if absent else point["errors"][observable] + common,
             measured=estimate,
-            kind="shown" if absent else "two-sided",
-            note=f"no {branch} fixed point is found here" if absent else trust(point),
+            kind="shown" if estimate is None else kind,
+            note=note,
             jump_share=jump_share(point),
         )
-
-    def _basins(self, students: Students) -> list[str]:
-        """Where starts did not stay in their basins."""
-        strays = []
-        for branch in self.branches:
-            chosen = students.where(start=branch)
-            count = sum(state(row, self.model.rho) != branch for row in chosen.rows)
-            if count:
-                strays.append(f"{count} of {len(chosen.rows)} {branch} ones")
-        return [f"Some runs left their state: {', '.join(strays)}."] * bool(strays)
 
     def _figures(
         self,
@@ -157,8 +157,10 @@ class Minima:
         alpha = self.alphas[len(self.alphas) // 2]
         limits = []
         for branch in self.branches:
-            chosen = students.where(start=branch, alpha=alpha)
+            chosen = students.where(start=branch, alpha=alpha).in_state(branch)
             for observable in OF_BRANCH[branch][:3]:
+                if (branch, alpha, observable) not in measured:
+                    continue
                 point = theory[branch][repr(alpha)]
                 limits.append(
                     Limit(
@@ -170,6 +172,8 @@ class Minima:
                         predicted=point.get(observable),
                     )
                 )
+        if not limits:
+            return figures
         figures.append(
             Figure(
                 name=f"{self.name}-limits",
@@ -194,10 +198,10 @@ class Minima:
     def _points(
         self, branch: str, name: str, measured: Mapping[tuple[str, float, str], Estimate]
     ) -> Points:
-        found = [measured[branch, alpha, name] for alpha in self.alphas]
+        found = {a: measured[branch, a, name] for a in self.alphas if (branch, a, name) in measured}
         return Points(
             branch=branch,
-            x=self.alphas,
-            y=[e.value for e in found],
-            error=[e.error for e in found],
+            x=list(found),
+            y=[estimate.value for estimate in found.values()],
+            error=[estimate.error for estimate in found.values()],
         )

@@ -131,8 +131,7 @@ class Protocol:
             "how many these were. The difference of the means is therefore given in units of "
             "sqrt(s^2 + s'^2), s and s' the published standard deviation and the one found here: "
             "that of the difference of one training set of each. Below 1 it would not be noticed "
-            "with few training sets; a difference of 1 is much for means over many. Where no "
-            "standard deviation is published, the one found here stands for both.",
+            "with few training sets; a difference of 1 is much for means over many.",
         )
 
 
@@ -150,10 +149,8 @@ def _in_order(students: Students, name: str) -> FloatArray:
 def _beside(values: FloatArray, figure: Published) -> str:
     """The published figure, and how far it is from what was measured."""
     own = float(values.std(ddof=1))
-    given = own if figure.deviation is None else figure.deviation
-    distance = (float(values.mean()) - figure.mean) / math.hypot(own, given)
-    scatter = "" if figure.deviation is None else f", standard deviation {figure.deviation:.2g}"
+    distance = (float(values.mean()) - figure.mean) / math.hypot(own, figure.deviation)
     return (
-        f"published: {figure.mean:.5g}{scatter} ({SOURCE}); found here: standard deviation "
-        f"{own:.2g}, difference {distance:+.2f} of both together"
+        f"published: {figure.mean:.5g}, standard deviation {figure.deviation:.2g} ({SOURCE}); "
+        f"found here: standard deviation {own:.2g}, difference {distance:+.2f} of both together"
     )

@@ -12,7 +12,7 @@ from verify.experiments.students import Students, all_rows, parameters, sizes_in
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Limit, limits_figure
 from verify.statistics import Estimate
-from verify.theory import TheoryAt, jump_share, trust
+from verify.theory import TheoryAt, judged, jump_share
 from verify.trained_responses import TrainedResponses, response_units
 from verify.units import Unit
 
@@ -58,7 +58,9 @@ class Responses:
         return [self._theory(), *self._training(seed)]
 
     def finding(self, seed: int, results: Results) -> Finding:
-        students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
+        everyone = Students(self.model, all_rows(results(u) for u in self._training(seed)))
+        students = everyone.in_state(self.branch)
+        left = len(everyone.rows) - len(students.rows)
         point = results(self._theory())[repr(self.alpha)]
         measured = {name: students.limit(name) for name in self._observables()}
         text = (
@@ -66,7 +68,8 @@ class Responses:
             f"{sizes_in_words(self.sizes)} to a gradient of norm 1e-6. "
             "The Hessian of the risk there gives V, V_hat and the replicon, and the "
             "force of every sample on its two fields gives the other conjugates; nothing but the "
-            "minimum itself is needed. Every number is extrapolated to infinite d.",
+            "minimum itself is needed. Every number is extrapolated to infinite d."
+            + (f" {left} runs left the state and do not count." if left else ""),
             *self._about_jumps(point),
         )
         return Finding(
@@ -95,7 +98,7 @@ class Responses:
     def _prediction(self, name: str, point: Mapping[str, Any], estimate: Estimate) -> Prediction:
         symbol, words = self._observables()[name]
         absent = "absent" in point
-        judged = not absent and not self._jumps(point)
+        kind, note = judged(point, self.branch)
         return Prediction(
             name=f"{self.name}.{self.branch}.{name}@alpha={self.alpha:g}",
             statement=f"{words} at the {self.branch} minimum",
@@ -104,8 +107,8 @@ class Responses:
             predicted=None if absent else point[name],
             predicted_error=0.0 if absent else point["errors"][name],
             measured=estimate,
-            kind="two-sided" if judged else "shown",
-            note=f"no {self.branch} fixed point is found here" if absent else trust(point),
+            kind="shown" if self._jumps(point) else kind,
+            note=note,
             jump_share=jump_share(point),
         )
 

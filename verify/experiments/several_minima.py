@@ -121,7 +121,7 @@ class SeveralMinima:
             predicted=None if absent else point[observable],
             predicted_error=0.0 if absent else point["errors"][observable],
             measured=_limit(lowest, observable),
-            kind="shown" if absent else "two-sided",
+            kind="shown",
             note="no positional fixed point is found here" if absent else note,
             jump_share=jump_share(point),
         )

@@ -14,7 +14,7 @@ from verify.experiments import Results
 from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
 from verify.predictions import Finding, Prediction
 from verify.statistics import Estimate, extrapolate
-from verify.theory import TheoryAt, jump_share, trust
+from verify.theory import TheoryAt, judged, jump_share
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
@@ -101,9 +101,11 @@ class Slopes:
     def _in_lambda(self, branch: str, students: Students, points: Mapping[str, Any]) -> Prediction:
         below, above = (students.where(lam=lam) for lam in self._lams())
         low, high = self._lams()
+        below, above, left = _both_in_state(below, above, branch)
         slopes = _secants(below, above, high - low)
         point = points[repr(self.alpha)]
         absent = "absent" in point
+        kind, note = judged(point, branch)
         scale = 1 / (2 * self.model.rho)
         # With steps h = 0.02 lambda the central difference is off by h^2/6 times the third
         # derivative of eps_t. That is q''/(2 sigma^2), and 0.5 to 3 is q'' lambda^2/q; 6 is safe.
@@ -116,15 +118,17 @@ class Slopes:
             predicted=None if absent else scale * point["q"],
             predicted_error=0.0 if absent else scale * (point["errors"]["q"] + spread),
             measured=below.limit_of(slopes),
-            kind="shown" if absent else "two-sided",
-            note=f"no {branch} fixed point is found here" if absent else trust(point),
+            kind=kind,
+            note="; ".join(part for part in (left, note) if part),
             jump_share=jump_share(point),
         )
 
     def _in_alpha(self, branch: str, students: Students, points: Mapping[str, Any]) -> Prediction:
         low, high = self._alphas()
         smaller, larger = (students.where(alpha=a) for a in (low, high))
+        smaller, larger, left = _both_in_state(smaller, larger, branch)
         ends = [points[repr(a)] for a in (low, high)]
+        kinds, notes = zip(*(judged(end, branch) for end in ends), strict=True)
         absent = any("absent" in point for point in ends)
         width = high - low
         return Prediction(
@@ -137,10 +141,21 @@ class Slopes:
             if absent
             else sum(point["errors"]["train_loss"] for point in ends) / width,
             measured=_limit_of_secants(smaller, larger, width),
-            kind="shown" if absent else "two-sided",
-            note=f"no {branch} fixed point is found at both ends" if absent else trust(ends[0]),
+            kind="shown" if "shown" in kinds else "two-sided",
+            note="; ".join(part for part in (left, *dict.fromkeys(notes)) if part),
             jump_share=jump_share(ends[0]),
         )
+
+
+def _both_in_state(
+    first: Students, second: Students, branch: str
+) -> tuple[Students, Students, str]:
+    """Those of the training sets that are in the state in both runs, and what was left out."""
+    seeds = {row["seed"] for row in first.in_state(branch).rows}
+    seeds &= {row["seed"] for row in second.in_state(branch).rows}
+    lost = len(first.rows) - len(seeds)
+    note = f"{lost} of {len(first.rows)} training sets left the state, and do not count"
+    return first.of_sets(seeds), second.of_sets(seeds), note if lost else ""
 
 
 def _secants(first: Students, second: Students, width: float) -> FloatArray:

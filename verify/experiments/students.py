@@ -70,18 +70,31 @@ class Students:
             values, self.column("dimension"), self.controls(), seeds=[r["seed"] for r in self.rows]
         )
 
-    def lowest(self, branch: str) -> Students:
-        """Of each training set and alpha the run of lowest training loss in the branch's state.
+    def in_state(self, branch: str) -> Students:
+        """Those that are in the branch's state."""
+        rows = [row for row in self.rows if state(row, self.model.rho) == branch]
+        return Students(self.model, rows)
 
-        Where none is in it, the one of lowest training loss.
-        """
-        best: dict[tuple[int, float], tuple[bool, float, Mapping[str, Any]]] = {}
-        for row in self.rows:
-            rank = (state(row, self.model.rho) != branch, row["train_loss"], row)
+    def of_sets(self, seeds: Iterable[int]) -> Students:
+        """Those of the training sets with these seeds."""
+        wanted = set(seeds)
+        return Students(self.model, [row for row in self.rows if row["seed"] in wanted])
+
+    def lowest(self, branch: str) -> Students:
+        """Of each training set and alpha the run of lowest training loss in the branch's state."""
+        best: dict[tuple[int, float], Mapping[str, Any]] = {}
+        for row in self.in_state(branch).rows:
             place = (row["seed"], row["alpha"])
-            if place not in best or rank[:2] < best[place][:2]:
-                best[place] = rank
-        return Students(self.model, [row for _, _, row in best.values()])
+            if place not in best or row["train_loss"] < best[place]["train_loss"]:
+                best[place] = row
+        return Students(self.model, best.values())
+
+    def sets_with(self, alphas: Sequence[float]) -> set[int]:
+        """Seeds of the training sets that have a row at each of these sample complexities."""
+        by_seed: dict[int, set[float]] = {}
+        for row in self.rows:
+            by_seed.setdefault(row["seed"], set()).add(row["alpha"])
+        return {seed for seed, found in by_seed.items() if found.issuperset(alphas)}
 
     def without_controls(self, observable: str) -> FloatArray:
         """The observable less what the controls explain of it, (N,), for a figure."""

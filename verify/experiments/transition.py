@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,11 @@ from symattn import linear_baseline
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
-from verify.crossing import crossing, root_of_fit
+from verify.crossing import crossing, difference_at, fit_at
 from verify.experiments import Results
 from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Panel, Points, panels_figure
-from verify.statistics import Estimate
 from verify.theory import TheoryAt, ThresholdOf, trust_of_share
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
@@ -27,6 +25,10 @@ _BRANCHES = ("semantic", "positional")
 # Of the polynomial in alpha that differences are fitted by.
 _DEGREE = 3
 
+_WORDS = {
+    "alpha_c": ("eps_t, semantic less positional", "the training losses are equal"),
+    "alpha_l": ("eps_g, semantic less linear", "the semantic test error is the linear map's"),
+}
 _DIFFERENCES = {"alpha_c": "train_loss", "alpha_l": "test_error"}
 
 
@@ -60,26 +62,33 @@ class Transition:
     def finding(self, seed: int, results: Results) -> Finding:
         students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
         lowest = {b: self._of(students, b).lowest(b) for b in _BRANCHES}
+        sets = set.intersection(*(found.sets_with(self.alphas) for found in lowest.values()))
+        lost = sum(self.sizes.values()) - len(sets)
+        lowest = {branch: found.of_sets(sets) for branch, found in lowest.items()}
         middle = lowest["semantic"].where(alpha=self.alphas[len(self.alphas) // 2])
         losses, errors = self._losses(lowest), self._errors(lowest)
         predictions = [
-            self._threshold("alpha_c", losses, middle, results),
-            self._threshold("alpha_l", errors, middle, results),
+            *self._threshold("alpha_c", losses, middle, results),
+            *self._threshold("alpha_l", errors, middle, results),
             *self._order("lower minimum", losses, middle, ("positional", "semantic")),
             *self._order("lower test error", errors, middle, ("linear", "semantic")),
             self._linear(middle),
         ]
         several = (
-            f" The loss of a branch is the lowest of {self.starts} starts, all but one with noise."
+            f" The loss of a branch is the lowest of {self.starts} starts, all but one with noise, "
+            "and so an upper bound of that of the lowest minimum, of which the theory speaks."
             if self.starts > 1
             else ""
         )
+        if lost:
+            several += f" {lost} training sets lack one of the states somewhere and do not count."
         text = (
             "The training losses of the two minima of one training set are compared, so that what "
             "they have in common is no noise, and the semantic test error with that of the linear "
             "map fitted to the same samples. Differences are fitted by a cubic in alpha for "
             f"every training set ({sizes_in_words(self.sizes)}), and its coefficients "
-            f"extrapolated to infinite d.{several}",
+            "extrapolated to infinite d. Tested is whether the differences are 0 at the thresholds "
+            f"of the theory; where they are 0 is shown.{several}",
         )
         return Finding(
             title=f"Thresholds alpha_c and alpha_l at omega = {self.model.omega:g}",
@@ -124,45 +133,49 @@ class Transition:
 
     def _threshold(
         self, name: str, difference: FloatArray, middle: Students, results: Results
-    ) -> Prediction:
-        words = {
-            "alpha_c": "alpha_c, where the training losses are equal",
-            "alpha_l": "alpha_l, where the semantic test error is that of the best linear map",
-        }[name]
+    ) -> list[Prediction]:
+        """The difference at the theory's threshold, and where the measured one is 0."""
         found = results(self._thresholds()[name])
-        note = found.get("absent", trust_of_share(found.get("jump_share", 0.0)))
-        measured: Estimate | None = None
+        if "absent" in found:
+            return []
+        which, alpha = _DIFFERENCES[name], float(found["alpha"])
+        known = self._gaps(which, results)
+        missed = 0.0
+        if len(known) == len(self.alphas):
+            # By how much the polynomial misses 0 on the theory's own curve.
+            missed = abs(fit_at(alpha, *zip(*known, strict=True), degree=_DEGREE))
+        measured = (self.alphas, difference, middle.column("dimension"), middle.controls())
+        symbol, words = _WORDS[name]
+        share = found["jump_share"]
+        tested = Prediction(
+            name=f"{self.name}.{name}",
+            statement=f"{words} at {name} = {alpha:.5g}",
+            symbol=symbol,
+            parameters=self._parameters(),
+            predicted=0.0,
+            predicted_error=missed,
+            measured=difference_at(alpha, *measured, degree=_DEGREE),
+            note=trust_of_share(share),
+            jump_share=share,
+        )
+        root, note = None, ""
         try:
-            measured = crossing(
-                self.alphas,
-                difference,
-                middle.column("dimension"),
-                controls=middle.controls(),
-                degree=_DEGREE,
-            )
+            root = crossing(*measured, degree=_DEGREE)
         except ComputationFailed as error:
             note = str(error)
-        comparable = measured is not None and "absent" not in found
-        return Prediction(
-            name=f"{self.name}.{name}",
-            statement=words,
+        shown = Prediction(
+            name=f"{self.name}.{name}.where",
+            statement=f"{name}: where the measured difference is 0",
             symbol=name,
             parameters=self._parameters(),
-            predicted=found.get("alpha"),
-            predicted_error=found.get("error", 0.0) + self._error_of_fit(name, found, results),
-            measured=measured,
-            kind="two-sided" if comparable else "shown",
+            predicted=alpha,
+            predicted_error=found["error"],
+            measured=root,
+            kind="shown",
             note=note,
-            jump_share=found.get("jump_share", 0.0),
+            jump_share=share,
         )
-
-    def _error_of_fit(self, name: str, found: Mapping[str, Any], results: Results) -> float:
-        """By how much the polynomial misses the threshold on the theory's own curve."""
-        known = self._gaps(_DIFFERENCES[name], results)
-        if "absent" in found or len(known) < len(self.alphas):
-            return 0.0
-        alphas, gaps = zip(*known, strict=True)
-        return abs(root_of_fit(alphas, gaps, _DEGREE) - float(found["alpha"]))
+        return [tested, shown]
 
     def _gaps(self, which: str, results: Results) -> list[tuple[float, float]]:
         """The theory's difference that `train_loss` or `test_error` is compared by, where known."""

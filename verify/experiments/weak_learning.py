@@ -9,16 +9,18 @@ import numpy as np
 
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
-from verify.crossing import crossing
+from verify.crossing import crossing, difference_at
 from verify.experiments import Results
 from verify.experiments.students import Students, all_rows, parameters, sizes_in_words
 from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Panel, Points, panels_figure, rounding_figure
-from verify.statistics import Estimate
 from verify.theory import TheoryAt, ThresholdOf
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 from verify.zero_stiffness import ZeroStiffness, stiffness_units
+
+# Of the polynomial in alpha that the stiffness is fitted by.
+_DEGREE = 3
 
 _X_LABEL = r"sample complexity $\alpha = n/d$"
 
@@ -69,7 +71,7 @@ class WeakLearning:
         return Finding(
             title=f"Weak learning of the positions at lambda = {self.model.lam:g}",
             text=text,
-            predictions=(self._prediction(at_zero, results),),
+            predictions=tuple(self._predictions(at_zero, results)),
             figures=(self._stiffness_figure(at_zero, results), self._trained_figure(seed, results)),
         )
 
@@ -93,36 +95,60 @@ class WeakLearning:
         alphas = tuple(sorted({*self.trained_alphas, *self.curve}, reverse=True))
         return TheoryAt(model=self.model, alphas=alphas, branch="positional")
 
-    def _prediction(self, at_zero: Students, results: Results) -> Prediction:
+    def _predictions(self, at_zero: Students, results: Results) -> list[Prediction]:
+        """The stiffness at the theory's threshold and at both ends, and where it is 0."""
         found = results(self._threshold())
         largest = at_zero.where(alpha=self.alphas[-1])
-        stiffness = [at_zero.where(alpha=a).column("stiffness") for a in self.alphas]
-        note = found.get("absent", "")
-        measured: Estimate | None = None
-        try:
-            measured = crossing(
-                self.alphas,
-                np.stack(stiffness, axis=1),
-                largest.column("dimension"),
-                controls=largest.controls(),
-                degree=3,
-            )
-        except ComputationFailed as error:
-            note = str(error)
+        stiffness = np.stack([at_zero.where(alpha=a).column("stiffness") for a in self.alphas], 1)
         described = parameters(self.model, self.alphas[0])
         del described["alpha"]
-        comparable = measured is not None and "absent" not in found
-        return Prediction(
-            name=f"{self.name}.weak_positional",
-            statement="weak_positional, where Q = 0 becomes unstable towards the positions",
-            symbol="weak_positional",
-            parameters=described,
-            predicted=found.get("alpha"),
-            predicted_error=found.get("error", 0.0),
-            measured=measured,
-            kind="two-sided" if comparable else "shown",
-            note=note,
-        )
+        predictions = [
+            Prediction(
+                name=f"{self.name}.stiffness@alpha={alpha:g}",
+                statement=f"at alpha = {alpha:g} Q = 0 is {word} towards the positions",
+                symbol=symbol,
+                parameters={**described, "alpha": alpha},
+                predicted=0.0,
+                measured=largest.limit_of(sign * stiffness[:, k]),
+                kind="one-sided",
+                jump_share=0.0,
+            )
+            for k, alpha, sign, word, symbol in (
+                (0, self.alphas[0], 1.0, "stable", "stiffness"),
+                (-1, self.alphas[-1], -1.0, "unstable", "minus the stiffness"),
+            )
+        ]
+        if "absent" in found:
+            return predictions
+        measured = (self.alphas, stiffness, largest.column("dimension"), largest.controls())
+        root, note = None, ""
+        try:
+            root = crossing(*measured, degree=_DEGREE)
+        except ComputationFailed as error:
+            note = str(error)
+        return [
+            Prediction(
+                name=f"{self.name}.weak_positional",
+                statement=f"the stiffness is 0 at weak_positional = {found['alpha']:.5g}",
+                symbol="stiffness",
+                parameters=described,
+                predicted=0.0,
+                measured=difference_at(found["alpha"], *measured, degree=_DEGREE),
+                jump_share=0.0,
+            ),
+            Prediction(
+                name=f"{self.name}.weak_positional.where",
+                statement="weak_positional: where the measured stiffness is 0",
+                symbol="weak_positional",
+                parameters=described,
+                predicted=found["alpha"],
+                predicted_error=found["error"],
+                measured=root,
+                kind="shown",
+                note=note,
+            ),
+            *predictions,
+        ]
 
     def _stiffness_figure(self, at_zero: Students, results: Results) -> Figure:
         limits = [at_zero.where(alpha=a).limit("stiffness") for a in self.alphas]

@@ -10,6 +10,7 @@ from html import escape
 from symattn._numbers import with_error
 from verify.predictions import Finding, Prediction, SuiteResult
 from verify.report.style import STYLE
+from verify.statistics import CURVED
 
 _MARKS = {"holds": "✓ holds", "fails": "✗ fails", "shown": "&ndash; not tested"}
 
@@ -134,7 +135,7 @@ def _listed(parameters: Mapping[str, float | str]) -> str:
 
 def _row(prediction: Prediction, shared: Mapping[str, float | str]) -> str:
     own = {n: value for n, value in prediction.parameters.items() if n not in shared}
-    notes = [text for text in (_listed(own), escape(prediction.note)) if text]
+    notes = [text for text in (_listed(own), escape(prediction.note), _curved(prediction)) if text]
     statement = f"{escape(prediction.statement)} <em>{escape(prediction.symbol)}</em>"
     statement += "".join(f'<span class="note">{note}</span>' for note in notes)
     verdict = prediction.verdict or "shown"
@@ -151,6 +152,11 @@ def _row(prediction: Prediction, shared: Mapping[str, float | str]) -> str:
         for name, cell in zip(_COLUMNS, cells, strict=True)
     )
     return f'<tr id="{escape(prediction.name)}"><th scope="row">{statement}</th>{columns}</tr>'
+
+
+def _curved(prediction: Prediction) -> str:
+    p = prediction.measured.curvature_p if prediction.measured is not None else None
+    return "" if p is None or p >= CURVED else f"the means are not linear in 1/d (p = {p:.1g})"
 
 
 def _measured(prediction: Prediction) -> str:
@@ -201,7 +207,7 @@ def _run(result: SuiteResult) -> list[str]:
         "device": result.device,
         "started": result.started,
         "finished": result.finished,
-        "time": _duration(result.seconds),
+        "work of all processes": _duration(result.seconds),
         **{name: str(value) for name, value in result.parameters.items()},
     }
     return [
