@@ -64,7 +64,7 @@ def test_what_nothing_explains_is_said_to_be_unexplained():
     told = discussion(
         _findings(
             _prediction("a", curvature_p=0.4),
-            _prediction("b", jump_share=0.1),
+            _prediction("b", jump_share=0.1, curvature_p=1e-3),
             _prediction("c"),
             _prediction("d", curvature_p=1e-3),
             _prediction("e", "holds"),

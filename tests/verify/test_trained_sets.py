@@ -119,7 +119,7 @@ def test_other_methods_come_to_the_same_minimum(method):
 
 
 def test_numbered_starts_have_noise_of_known_size_about_the_plain_ones():
-    d = 5000
+    d = 20000
     samples = draw_samples(AttentionModel(), d, 1, [1, 2])
     for kind in ("semantic", "positional"):
         plain = start_weights(samples, kind)
