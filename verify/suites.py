@@ -225,6 +225,6 @@ def _positional_trajectory(sizes: Mapping[int, int]) -> Trajectory:
         model=_STRONG,
         alpha=_ALPHA,
         start=Overlaps(q=0.03, m=0.25, V=3.0, theta=0.0),
-        iterations=6,
+        iterations=8,
         sizes=sizes,
     )

@@ -30,8 +30,9 @@ from verify.predictions import Figure, Finding, Prediction
 from verify.report.figures import Curve, Panel, Points, panels_figure
 from verify.risk import Risk
 from verify.samples import draw_samples
-from verify.statistics import Estimate
+from verify.statistics import Estimate, extrapolate
 from verify.trained_sets import measured_controls
+from verify.training import minimise
 from verify.units import Unit, in_groups, training_seeds, unit_key
 
 _SEEDS_OF_A_UNIT = 4
@@ -41,8 +42,9 @@ _SEEDS_OF_A_UNIT = 4
 class MessagePassing:
     """Message passing on several training sets, from weights of given overlaps.
 
-    The result has a row for every training set and iteration: its overlaps after it, V, and the
-    control variates.
+    The result has a row for every training set and iteration: its overlaps after it, V, the
+    control variates, and the distance of the last Q from the minimum of the risk that training
+    from it leads to, relative to the length of that.
     """
 
     experiment: str
@@ -70,7 +72,11 @@ class MessagePassing:
             generator = torch.Generator(device=device.kind).manual_seed(seed + 1)
             weights = weights_with_overlaps(samples, self.start, generator)
             path = run_message_passing(samples, weights, self.start.V, self.iterations)
-            controls = measured_controls(Risk.of(samples, 1))
+            risk = Risk.of(samples, 1)
+            controls = measured_controls(risk)
+            last = path.weights[:, None, None]
+            nearest = minimise(risk, last).weights
+            distance = torch.linalg.vector_norm(last - nearest) / torch.linalg.vector_norm(nearest)
             for iteration, state in enumerate(path.states[1:], start=1):
                 rows.append(
                     {
@@ -80,6 +86,7 @@ class MessagePassing:
                         "iteration": iteration,
                         **{name: float(value[0]) for name, value in state._asdict().items()},
                         **{name: float(value[0, 0]) for name, value in controls.items()},
+                        "distance": float(distance),
                     }
                 )
         return rows
@@ -161,6 +168,19 @@ class Trajectory:
                         measured=limits[name, iteration],
                     )
                 )
+        predictions += [
+            Prediction(
+                name=f"{self.name}.distance@d={dimension}",
+                statement="relative distance of the last iterate from the minimum of the risk next "
+                f"to it, d = {dimension}",
+                symbol="|Q - Q'|/|Q'|",
+                parameters=parameters(self.model, self.alpha),
+                measured=extrapolate(chosen.column("distance"), chosen.column("dimension")),
+                kind="shown",
+            )
+            for dimension in self.sizes
+            for chosen in (students.where(iteration=self.iterations, dimension=dimension),)
+        ]
         panels = [
             Panel(
                 label=TEX[name],
