@@ -100,9 +100,7 @@ def fit_at(at: float, x: ArrayLike, curve: ArrayLike, *, degree: int) -> float:
     return float(y[0] @ _weights_at(at, places, degree))
 
 
-def _checked(
-    x: ArrayLike, difference: ArrayLike, degree: int
-) -> tuple[FloatArray, FloatArray]:
+def _checked(x: ArrayLike, difference: ArrayLike, degree: int) -> tuple[FloatArray, FloatArray]:
     """Places (A,) and differences (N, A) that a polynomial of this degree can be fitted to."""
     places = np.asarray(x, dtype=np.float64)
     y = np.asarray(difference, dtype=np.float64)

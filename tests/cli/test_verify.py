@@ -183,8 +183,8 @@ def test_the_results_of_others_are_judged(out, tmp_path, capsys):
     path = tmp_path / "mine.csv"
     path.write_text(
         "lambda,alpha,start,dimension,train_loss,train_loss_error\n"
-        "0.1,4,semantic,500,1,1e-4\n"
-        "0.1,4,semantic,1000,1,1e-4\n"
+        "0.1,8,semantic,500,1,1e-4\n"
+        "0.1,8,semantic,1000,1,1e-4\n"
     )
     assert main(["verify", "--out", out, "--compare", str(path), "--json"]) == 3
     captured = capsys.readouterr()

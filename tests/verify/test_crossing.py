@@ -47,9 +47,7 @@ def test_intervals_cover_the_difference_at_a_place(at, degree, curvature):
     truth = 2.0 * (at - ROOT) + curvature * (at - ROOT) ** 2
     trials = 800
     found = [
-        difference_at(
-            at, ALPHAS, differences(generator, curvature), DIMENSIONS, degree=degree
-        )
+        difference_at(at, ALPHAS, differences(generator, curvature), DIMENSIONS, degree=degree)
         for _ in range(trials)
     ]
     for level in (0.5, 0.95):

@@ -117,7 +117,7 @@ def test_another_seed_is_refused_in_the_same_place(suite, tmp_path):
 def test_measurements_of_other_code_are_refused(suite, tmp_path, monkeypatch):
     run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     monkeypatch.setattr(run, "code_digest", lambda: "0123456789abcdef")
-    with pytest.raises(InvalidInput, match=r"code = [0-9a-f]{16}, not 0123456789abcdef; name anot"):
+    with pytest.raises(InvalidInput, match=r"code = '[0-9a-f]{16}', not '0123456789abcdef'; "):
         run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     assert len(_done(suite)) == 6
 
@@ -126,7 +126,7 @@ def test_measurements_of_another_precision_are_refused(suite, tmp_path):
     result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     assert result.parameters["precision"] == "float64"
     single = replace(_HERE, precision=torch.float32)
-    with pytest.raises(InvalidInput, match="precision = float64, not float32"):
+    with pytest.raises(InvalidInput, match="precision = 'float64', not 'float32'"):
         run_suite("tiny", single, 5, tmp_path / "out", silent)
     assert run_suite("tiny", single, 5, tmp_path / "other", silent).parameters["precision"] == (
         "float32"
@@ -187,8 +187,8 @@ def test_a_table_of_others_is_judged(tmp_path):
     # Zero by symmetry, so that it is shown; and a loss that is off by far.
     path.write_text(
         "lambda,alpha,start,dimension,m,m_error,train_loss,train_loss_error\n"
-        "0.1,4,semantic,500,0.001,0.001,1,1e-4\n"
-        "0.1,4,semantic,1000,0.001,0.001,1,1e-4\n"
+        "0.1,8,semantic,500,0.001,0.001,1,1e-4\n"
+        "0.1,8,semantic,1000,0.001,0.001,1,1e-4\n"
     )
     result = compare_table(path, silent)
     verdicts = {p.name: p.verdict for p in result.predictions()}

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from symattn import ASYMMETRIC, AttentionModel, solve, threshold
+from symattn import ASYMMETRIC, AttentionModel, solve
 from symattn.errors import NotFound
 from verify.device import choose_device
 from verify.layer import inputs_and_labels
@@ -105,14 +105,6 @@ def test_what_is_absent_or_unstable_is_not_tested():
     assert "unstable in the theory" in note
     kind, note = judged({"absent": "searched in vain"}, "semantic")
     assert (kind, note) == ("shown", "no semantic fixed point is found here")
-
-
-def test_a_fixed_point_says_whether_it_is_stable():
-    """Q = 0 is stable up to the first threshold of weak learning."""
-    first = min(threshold(_SMOOTH, f"weak_{name}").alpha for name in ("semantic", "positional"))
-    for factor, kind in ((0.9, "two-sided"), (1.1, "shown")):
-        point = solve(_SMOOTH, factor * first, branch="zero")["zero"].to_dict()
-        assert judged(point, "zero")[0] == kind
 
 
 def test_jumps_are_told_of_by_their_share():
