@@ -80,6 +80,7 @@ def test_means_that_are_not_linear_in_1_over_d_are_known_to_be(compared, truth):
         assert (measured.curvature_p < CURVED) == curved
 
 
+@pytest.mark.slow
 def test_jumps_are_known_where_there_are_any(compared):
     found = compared(
         *(f"0.1,{ALPHA},semantic,{d},,,,,1,1" for d in (500, 1000)),
