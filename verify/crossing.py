@@ -48,14 +48,7 @@ def crossing(
         When the difference does not cross zero just once in the range of x, or not steeply enough
         to say where, or where `extrapolate` fails.
     """
-    places = np.asarray(x, dtype=np.float64)
-    y = np.asarray(difference, dtype=np.float64)
-    if degree not in (1, 2, 3):
-        raise InvalidInput.of("degree", degree, "1, 2 or 3")
-    if places.ndim != 1 or np.unique(places).size <= degree:
-        raise InvalidInput.of("x", places.tolist(), f"at least {degree + 1} different numbers")
-    if y.ndim != 2 or y.shape[1] != places.size:
-        raise InvalidInput.of("shape of difference", y.shape, f"(seeds, {places.size})")
+    places, y = _checked(x, difference, degree)
     if not np.all(np.isfinite(y)):
         row = int(np.flatnonzero(~np.all(np.isfinite(y), axis=1))[0])
         raise ComputationFailed(f"the differences of measurement {row} are not all finite")
@@ -93,22 +86,35 @@ def difference_at(
     Raises
     ------
     InvalidInput
-        When the shapes do not agree.
+        Where `crossing` raises it.
     ComputationFailed
         Where `extrapolate` fails.
     """
-    y = np.asarray(difference, dtype=np.float64)
-    return extrapolate(y @ _weights_at(at, x, degree), dimensions, controls)
+    places, y = _checked(x, difference, degree)
+    return extrapolate(y @ _weights_at(at, places, degree), dimensions, controls)
 
 
 def fit_at(at: float, x: ArrayLike, curve: ArrayLike, *, degree: int) -> float:
     """The same for one known curve, of shape (A,): what the polynomial makes of its shape."""
-    return float(np.asarray(curve, dtype=np.float64) @ _weights_at(at, x, degree))
+    places, y = _checked(x, np.atleast_2d(curve), degree)
+    return float(y[0] @ _weights_at(at, places, degree))
 
 
-def _weights_at(at: float, x: ArrayLike, degree: int) -> FloatArray:
-    """The shares of the values at x in the fitted polynomial at `at`."""
+def _checked(x: ArrayLike, difference: ArrayLike, degree: int) -> tuple[FloatArray, FloatArray]:
+    """Places (A,) and differences (N, A) that a polynomial of this degree can be fitted to."""
     places = np.asarray(x, dtype=np.float64)
+    y = np.asarray(difference, dtype=np.float64)
+    if degree not in (1, 2, 3):
+        raise InvalidInput.of("degree", degree, "1, 2 or 3")
+    if places.ndim != 1 or np.unique(places).size <= degree:
+        raise InvalidInput.of("x", places.tolist(), f"at least {degree + 1} different numbers")
+    if y.ndim != 2 or y.shape[1] != places.size:
+        raise InvalidInput.of("shape of difference", y.shape, f"(seeds, {places.size})")
+    return places, y
+
+
+def _weights_at(at: float, places: FloatArray, degree: int) -> FloatArray:
+    """The shares of the values at the places in the fitted polynomial at `at`."""
     middle = float(places.mean())
     powers = np.vander(places - middle, degree + 1, increasing=True)
     shares: FloatArray = (at - middle) ** np.arange(degree + 1) @ np.linalg.pinv(powers)

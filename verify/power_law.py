@@ -18,9 +18,9 @@ def power_law(dimensions: ArrayLike, values: ArrayLike) -> Estimate:
 
     For normal measurements (n - 1) s^2/var is chi-square, so that mean and variance of log s^2 are
     known, and for two observables of correlation r their log s^2 have the correlation r^2. The
-    error comes from these; where the measurements have heavier tails than normal ones, the variance
-    of log s^2 is larger by half their excess kurtosis, which is taken from all of them. The law of
-    the slope is taken as normal.
+    error comes from these. Where tails are heavier than normal ones, the scatter of the squares
+    over the seeds is larger than that, and the error comes from it; so it is right with many seeds
+    only. The law of the slope is taken as normal.
 
     Parameters
     ----------
@@ -62,18 +62,18 @@ def power_law(dimensions: ArrayLike, values: ArrayLike) -> Estimate:
     from_mean = log_d - np.average(log_d, weights=weights)
     leverage = weights * from_mean / np.sum(weights * from_mean**2)
     slopes = leverage @ logs
-    scaled = np.concatenate([c / np.sqrt(v) for c, v in zip(centred, variances, strict=True)])
-    tails = 1 + max(0.0, float(np.mean(scaled**4)) - 3) / 2
     single = 1 / float(np.sum(weights * from_mean**2))
     return Estimate(
         value=float(slopes.mean()),
-        error=math.sqrt(tails * single * float(np.mean(_correlation(centred, variances) ** 2))),
+        error=math.sqrt(single * _common(centred, variances)),
         freedom=math.inf,
         count=d.size,
     )
 
 
-def _correlation(centred: list[FloatArray], variances: FloatArray) -> FloatArray:
-    """Correlation of the observables over seeds, (M, M), all dimensions together."""
-    pooled = np.concatenate([c / np.sqrt(v) for c, v in zip(centred, variances, strict=True)])
-    return np.asarray(np.corrcoef(pooled, rowvar=False)).reshape(pooled.shape[1], -1)
+def _common(centred: list[FloatArray], variances: FloatArray) -> float:
+    """The variance of the mean of log s^2 over observables, in units of a single normal one's."""
+    scaled = np.concatenate([c / np.sqrt(v) for c, v in zip(centred, variances, strict=True)])
+    correlation = np.atleast_2d(np.corrcoef(scaled, rowvar=False))
+    of_normal = float(np.mean(correlation**2))
+    return max(of_normal, float(np.var(np.mean(scaled**2, axis=1))) / 2)

@@ -60,6 +60,7 @@ def _one_line(capsys):
         (["--suite", "slow"], ["--suite = 'slow'", "quick, paper, scaling, all"]),
         (["--suite", ""], ["--suite = ''"]),
         (["--device", "tpu"], ["--device = 'tpu'", "auto, cpu or cuda"]),
+        (["--precision", "half"], ["--precision = 'half'", "double or single"]),
         (["--seed", "one"], ["--seed = 'one'", "whole number from 0 to 4294967295"]),
         (["--seed", "1.5"], ["--seed = '1.5'"]),
         (["--seed", "-1"], ["--seed = -1"]),
@@ -142,12 +143,13 @@ def test_status_0_when_all_hold_and_3_when_one_fails(out, monkeypatch, capsys):
     asked = []
 
     def run_suite(suite, device, seed, directory, progress):
-        asked.append((suite, device.kind, seed, str(directory)))
+        precision = str(device.precision).removeprefix("torch.")
+        asked.append((suite, device.kind, precision, seed, str(directory)))
         return _holding() if suite == "paper" else result()
 
     monkeypatch.setattr("verify.run.run_suite", run_suite)
-    words = ["--suite", "paper", "--device", "cpu", "--seed", "7", "--out", out]
-    assert main(["verify", *words]) == 0
+    words = ["--suite", "paper", "--device", "cpu", "--precision", "single", "--seed", "7"]
+    assert main(["verify", *words, "--out", out]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     assert "All 4 predictions hold." in captured.out
@@ -161,7 +163,10 @@ def test_status_0_when_all_hold_and_3_when_one_fails(out, monkeypatch, capsys):
     assert line.split()[1] == "0.26031"
     assert line.endswith("fails")
     assert "1 of 5 predictions fails." in captured.out
-    assert asked == [("paper", "cpu", 7, out), ("quick", "cpu", 0, out)]
+    assert asked == [
+        ("paper", "cpu", "float32", 7, out),
+        ("quick", "cpu", "float64", 0, out),
+    ]
 
 
 def test_json_is_one_object_and_that_of_the_file(out, monkeypatch, capsys):
@@ -178,8 +183,8 @@ def test_the_results_of_others_are_judged(out, tmp_path, capsys):
     path = tmp_path / "mine.csv"
     path.write_text(
         "lambda,alpha,start,dimension,train_loss,train_loss_error\n"
-        "0.1,4,semantic,500,1,1e-4\n"
-        "0.1,4,semantic,1000,1,1e-4\n"
+        "0.1,8,semantic,500,1,1e-4\n"
+        "0.1,8,semantic,1000,1,1e-4\n"
     )
     assert main(["verify", "--out", out, "--compare", str(path), "--json"]) == 3
     captured = capsys.readouterr()
@@ -201,7 +206,7 @@ sys.exit(main(["verify", "--device", "cpu", "--json", "--verbose", "--out", sys.
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked for in /proc")
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_interrupted_run_is_gone_on_with(processes, out, tmp_path):
     notes = tmp_path / "notes"
@@ -221,6 +226,8 @@ def test_an_interrupted_run_is_gone_on_with(processes, out, tmp_path):
         try:
             while "2 of 6 done" not in process.stderr.readline():
                 assert process.poll() is None
+            workers = _children(process.pid)
+            assert len(workers) == processes
             os.killpg(process.pid, signal.SIGINT)
             printed, errors = process.communicate(timeout=30)
         finally:
@@ -229,7 +236,7 @@ def test_an_interrupted_run_is_gone_on_with(processes, out, tmp_path):
     assert printed == ""
     assert errors.splitlines()[-1] == "symattn: interrupted"
     assert "Traceback" not in errors
-    _wait_for_the_end_of_group(process.pid)
+    _wait_for_their_end(workers)
     kept = (Path(out) / "measurements.jsonl").read_text().splitlines()[1:]
     assert 2 <= len(kept) < 6
     with started() as process:
@@ -246,12 +253,14 @@ def test_an_interrupted_run_is_gone_on_with(processes, out, tmp_path):
     assert all(done.count(key) == 1 for key in keys)
 
 
-def _wait_for_the_end_of_group(group):
+def _children(parent):
+    """The processes that it has started."""
+    children = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(word) for word in children.read_text().split()]
+
+
+def _wait_for_their_end(processes):
     deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline, f"of the processes {processes} some are left"
         time.sleep(0.05)
-    raise AssertionError(f"processes of group {group} are left")

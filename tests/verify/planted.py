@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tests.verify.experiments.made_up_rows import along
 from verify.theory import TheoryAt, ThresholdOf, loss_of_zero
 
 
@@ -16,11 +17,18 @@ def planted_results(*, theory, rows):
     return results
 
 
-def planted_row(model, dimension, seed, alpha, **labels):
-    """Labels and controls of one training set; the controls scatter as they do in truth."""
+# With Q* and p_1.
+_COSINES = {"semantic": (0.8, 0.1), "positional": (0.1, 0.7)}
+
+
+def planted_row(model, dimension, seed, alpha, state=None, **labels):
+    """Labels and controls of one training set; the controls scatter as they do in truth.
+
+    A row with a start has overlaps of that branch, or of `state`, where one is named.
+    """
     teacher = np.random.default_rng(seed).standard_normal() / dimension**0.5
     loss = np.random.default_rng([seed, round(1000 * alpha)]).standard_normal() / dimension**0.5
-    return {
+    row = {
         "seed": seed,
         "dimension": dimension,
         "alpha": alpha,
@@ -28,6 +36,9 @@ def planted_row(model, dimension, seed, alpha, **labels):
         "zero_loss": alpha * loss_of_zero(model) * (1 + loss),
         **labels,
     }
+    if state is not None or "start" in labels:
+        row |= along(*_COSINES[state or labels["start"]], 0.05, teacher)
+    return row
 
 
 def scattered(model, row, limit, noise):

@@ -6,10 +6,11 @@ from symattn import AttentionModel, solve
 from symattn._progress import silent
 from verify.comparison import compare
 from verify.judgement import judge
+from verify.statistics import CURVED
 
 # Smooth here, so that solving takes a second.
 MODEL = AttentionModel(lam=0.1)
-ALPHA = 4.0
+ALPHA = 8.0
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,41 @@ def test_signs_are_arbitrary_and_what_symmetry_makes_zero_is_not_tested(compared
     assert "0 by symmetry" in found["positional.theta@line=2"].note
 
 
-def test_means_that_are_not_linear_in_1_over_d_are_noted(compared, truth):
+def test_means_that_are_not_linear_in_1_over_d_are_known_to_be(compared, truth):
+    """By what the report and the discussion go by."""
     theta = truth["semantic"].overlaps.theta
+    for curvature, curved in ((1e4, True), (0.0, False)):
+        rows = (
+            f"0.1,{ALPHA},semantic,{d},{theta + curvature / d**2},1e-4,,,,"
+            for d in (125, 250, 500, 1000)
+        )
+        measured = compared(*rows)["semantic.theta@line=2"].measured
+        assert (measured.curvature_p < CURVED) == curved
+
+
+@pytest.mark.slow
+def test_jumps_are_known_where_there_are_any(compared):
     found = compared(
-        *(f"0.1,{ALPHA},semantic,{d},{theta + 1e4 / d**2},1e-4,,,," for d in (125, 250, 500, 1000))
+        *(f"0.1,{ALPHA},semantic,{d},,,,,1,1" for d in (500, 1000)),
+        *(f"0.01,1.5,positional,{d},,,,,1,1" for d in (500, 1000)),
     )
-    assert "the means are not linear in 1/d" in found["semantic.theta@line=2"].note
+    smooth, jumping = found.values()
+    assert smooth.jump_share == 0.0
+    assert "replica symmetry" not in smooth.note
+    point = solve(AttentionModel(), 1.5, branch="positional", digits=4)["positional"]
+    share = abs(point.jump_flux / point.hats.V_hat)
+    assert jumping.jump_share == pytest.approx(share, rel=1e-3)
+    assert f"{100 * share:.2g} % of V_hat" in jumping.note
+    assert jumping.kind == "two-sided"
+
+
+def test_an_unstable_branch_is_shown(compared):
+    """The semantic one at the larger lambda and half of alpha: training leaves it for m > 0."""
+    rows = [f"0.1,4,semantic,{d},,,,,0.02,1e-4" for d in (500, 1000)]
+    [found] = compared(*rows).values()
+    assert found.verdict == "shown"
+    assert found.predicted is not None
+    assert "unstable in the theory" in found.note
 
 
 def test_a_branch_that_is_not_there_is_shown_with_the_reason(compared):
@@ -93,4 +123,4 @@ def test_every_setting_is_solved_once(tmp_path):
     )
     told = []
     compare(path, told.append)
-    assert told == ["semantic branch at alpha = 4"]
+    assert told == [f"semantic branch at alpha = {ALPHA:g}"]

@@ -30,6 +30,25 @@ def test_the_error_holds_for_a_characteristic_function(shape, frequency):
     assert abs(float(mean.value) - truth) <= float(mean.error) + 1e-5
 
 
+@pytest.mark.parametrize("shape", [(2, 1), (2, 2), (2, 3)])
+def test_an_integrand_is_given_few_points_at_a_time(shape, monkeypatch):
+    """And the mean is that of all of them at once."""
+    counts = []
+
+    def integrand(z):
+        counts.append(len(z))
+        return torch.stack([torch.exp(0.3 * z.sum(dim=(1, 2))), z[:, 0, 0] ** 2])
+
+    blocks = gaussian_mean(integrand, shape, CPU)
+    assert max(counts) <= 1024
+    assert (len(counts) > 2) == (shape != (2, 1))
+    monkeypatch.setattr("verify.gaussian_rule._BLOCK", 10**6)
+    counts.clear()
+    at_once = gaussian_mean(integrand, shape, CPU)
+    assert len(counts) == 2
+    torch.testing.assert_close(blocks.value, at_once.value, rtol=1e-12, atol=0)
+
+
 def test_standard_errors_of_many_variables():
     """Twelve variables: E exp(k.z) = exp(|k|^2/2) for several k, within five standard errors."""
     k = torch.linspace(-0.3, 0.3, 12, dtype=torch.float64).reshape(3, 4)

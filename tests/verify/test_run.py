@@ -1,24 +1,24 @@
 """A run does what is not done yet, and the same seed gives the same numbers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 from symattn._progress import silent
 from symattn.errors import ComputationFailed, InvalidInput
 from tests.verify.tiny_suite import Tiny
 from verify import run
 from verify.device import choose_device
-from verify.run import FAMILY_RATE, compare_table, run_suite
+from verify.run import FAMILY_RATE, code_digest, compare_table, run_suite
 
 _CPU = choose_device("cpu")
-
-
-@pytest.fixture(autouse=True)
-def one_process(monkeypatch):
-    monkeypatch.setattr("verify.workers.processes", lambda: 1)
+# Units are done in this process, as on a GPU: one of their own takes seconds to begin.
+_HERE = replace(_CPU, kind="cuda")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def _numbers(result):
 
 def test_a_suite_is_run_and_judged(suite, tmp_path):
     told = []
-    result = run_suite("tiny", _CPU, 5, tmp_path / "out", told.append)
+    result = run_suite("tiny", _HERE, 5, tmp_path / "out", told.append)
     assert [p.verdict for p in result.predictions()] == ["holds", "fails"]
     assert (result.suite, result.seed, result.family_rate) == ("tiny", 5, FAMILY_RATE)
     assert "wrong.mean" in result.discussion[0]
@@ -66,10 +66,10 @@ def test_a_suite_is_run_and_judged(suite, tmp_path):
 
 def test_what_is_done_is_not_done_again(suite, tmp_path):
     out = tmp_path / "out"
-    first = run_suite("tiny", _CPU, 5, out, silent)
+    first = run_suite("tiny", _HERE, 5, out, silent)
     path = out / "measurements.jsonl"
     content = path.read_bytes()
-    again = run_suite("tiny", _CPU, 5, out, silent)
+    again = run_suite("tiny", _HERE, 5, out, silent)
     assert len(_done(suite)) == 6
     assert path.read_bytes() == content
     assert _numbers(again) == _numbers(first)
@@ -77,7 +77,7 @@ def test_what_is_done_is_not_done_again(suite, tmp_path):
     # As if it had been interrupted after two of them, in the middle of a line.
     lines = content.splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:3]) + lines[3][:10])
-    gone_on = run_suite("tiny", _CPU, 5, out, silent)
+    gone_on = run_suite("tiny", _HERE, 5, out, silent)
     assert len(_done(suite)) == 6 + 4
     assert _numbers(gone_on) == _numbers(first)
 
@@ -91,15 +91,15 @@ def test_a_failure_keeps_what_was_done_before_it(suite, tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_suite("tiny", _CPU, 5, tmp_path / "out", interrupted)
+        run_suite("tiny", _HERE, 5, tmp_path / "out", interrupted)
     assert len(_done(suite)) == 3
-    run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+    run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     assert len(_done(suite)) == len(set(_done(suite))) == 6
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(suite, tmp_path):
     first, same, other = (
-        run_suite("tiny", _CPU, seed, tmp_path / name, silent)
+        run_suite("tiny", _HERE, seed, tmp_path / name, silent)
         for seed, name in ((5, "a"), (5, "b"), (6, "c"))
     )
     assert _numbers(first) == _numbers(same)
@@ -108,10 +108,57 @@ def test_the_same_seed_gives_the_same_numbers_and_another_one_others(suite, tmp_
 
 
 def test_another_seed_is_refused_in_the_same_place(suite, tmp_path):
-    run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+    run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     with pytest.raises(InvalidInput, match="seed = 5, not 6; name another directory with --out"):
-        run_suite("tiny", _CPU, 6, tmp_path / "out", silent)
+        run_suite("tiny", _HERE, 6, tmp_path / "out", silent)
     assert len(_done(suite)) == 6
+
+
+def test_measurements_of_other_code_are_refused(suite, tmp_path, monkeypatch):
+    run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    monkeypatch.setattr(run, "code_digest", lambda: "0123456789abcdef")
+    with pytest.raises(InvalidInput, match=r"code = '[0-9a-f]{16}', not '0123456789abcdef'; "):
+        run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    assert len(_done(suite)) == 6
+
+
+def test_measurements_of_another_precision_are_refused(suite, tmp_path):
+    result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    assert result.parameters["precision"] == "float64"
+    single = replace(_HERE, precision=torch.float32)
+    with pytest.raises(InvalidInput, match="precision = 'float64', not 'float32'"):
+        run_suite("tiny", single, 5, tmp_path / "out", silent)
+    assert run_suite("tiny", single, 5, tmp_path / "other", silent).parameters["precision"] == (
+        "float32"
+    )
+
+
+def test_the_digest_is_that_of_the_code_that_measurements_depend_on(tmp_path, monkeypatch):
+    packages = []
+    for name in ("symattn", "verify"):
+        for path in ("model.py", "report/page.py", "report.py", "cli/main.py"):
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"# {name} {path}\n")
+        packages.append(SimpleNamespace(__path__=[str(tmp_path / name)]))
+    monkeypatch.setattr(run, "symattn", packages[0])
+    monkeypatch.setattr(run, "verify", packages[1])
+    first = code_digest()
+    assert code_digest() == first
+    for name in ("symattn", "verify"):
+        for path, matters in (
+            ("model.py", True),
+            ("report.py", True),
+            ("report/page.py", False),
+            ("cli/main.py", False),
+        ):
+            file = tmp_path / name / path
+            before = file.read_text()
+            file.write_text(f"{before}x = 1\n")
+            assert (code_digest() != first) == matters
+            file.write_text(before)
+    (tmp_path / "verify" / "model.py").rename(tmp_path / "verify" / "models.py")
+    assert code_digest() != first
 
 
 def test_a_unit_that_fails_ends_the_run(tmp_path, monkeypatch):
@@ -123,13 +170,13 @@ def test_a_unit_that_fails_ends_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr("tests.verify.tiny_suite.Noted.run", fails)
     monkeypatch.setattr(run, "SUITES", {"tiny": lambda: [experiment]})
     with pytest.raises(ComputationFailed, match="try another --seed"):
-        run_suite("tiny", _CPU, 5, tmp_path / "out", silent)
+        run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 3])
 def test_numbers_do_not_depend_on_how_many_processes_there_are(count, suite, tmp_path, monkeypatch):
-    alone = run_suite("tiny", _CPU, 5, tmp_path / "alone", silent)
+    alone = run_suite("tiny", _HERE, 5, tmp_path / "alone", silent)
     monkeypatch.setattr("verify.workers.processes", lambda: count)
     together = run_suite("tiny", _CPU, 5, tmp_path / "together", silent)
     assert _numbers(together) == _numbers(alone)
@@ -140,12 +187,13 @@ def test_a_table_of_others_is_judged(tmp_path):
     # Zero by symmetry, so that it is shown; and a loss that is off by far.
     path.write_text(
         "lambda,alpha,start,dimension,m,m_error,train_loss,train_loss_error\n"
-        "0.1,4,semantic,500,0.001,0.001,1,1e-4\n"
-        "0.1,4,semantic,1000,0.001,0.001,1,1e-4\n"
+        "0.1,8,semantic,500,0.001,0.001,1,1e-4\n"
+        "0.1,8,semantic,1000,0.001,0.001,1,1e-4\n"
     )
     result = compare_table(path, silent)
     verdicts = {p.name: p.verdict for p in result.predictions()}
     assert verdicts == {"semantic.m@line=2": "shown", "semantic.train_loss@line=2": "fails"}
     assert "mine.csv" in result.suite
     assert "nothing was trained" in result.device
+    assert result.discussion[0].startswith("semantic.train_loss@line=2: ")
     assert result.family_rate == FAMILY_RATE

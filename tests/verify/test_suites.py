@@ -32,7 +32,7 @@ _POINT = {
     "envelope": 1e-3,
     "jump_flux": -0.004,
 }
-_POINT_WITH_ERRORS = {**_POINT, "errors": dict.fromkeys(_POINT, 1e-6)}
+_POINT_WITH_ERRORS = {**_POINT, "stable": True, "errors": dict.fromkeys(_POINT, 1e-6)}
 _OF_AXES = [f"{name}_{axis}" for name in ("q", "m", "theta") for axis in (1, 2)]
 
 

@@ -14,6 +14,7 @@ from verify.theory import (
     NOTABLE_JUMPS,
     TheoryAt,
     ThresholdOf,
+    judged,
     jump_share,
     loss_of_zero,
     trust,
@@ -92,6 +93,18 @@ def test_keys_differ_where_anything_differs():
         ThresholdOf(model=_OTHER, name="alpha_c"),
     ]
     assert len({unit.key for unit in units}) == len(units)
+
+
+def test_what_is_absent_or_unstable_is_not_tested():
+    point = {"jump_flux": -0.004, "V_hat": 0.04, "stable": True}
+    kind, note = judged(point, "semantic")
+    assert (kind, note) == ("two-sided", trust(point))
+    assert judged({**point, "jump_flux": 0.0}, "semantic") == ("two-sided", "")
+    kind, note = judged({**point, "stable": False}, "semantic")
+    assert kind == "shown"
+    assert "unstable in the theory" in note
+    kind, note = judged({"absent": "searched in vain"}, "semantic")
+    assert (kind, note) == ("shown", "no semantic fixed point is found here")
 
 
 def test_jumps_are_told_of_by_their_share():

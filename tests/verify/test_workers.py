@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +25,7 @@ from verify.device import choose_device
 from verify.workers import work
 
 _CPU = choose_device("cpu")
+_ROOT = Path(__file__).parents[2]
 _NUMBERS = (1.5, -2.0, 3.0, 0.1, 7.0)
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -52,7 +55,7 @@ def _begun(place):
     return [int(path.name.removeprefix("begun-")) for path in place.glob("begun-*")]
 
 
-@pytest.mark.parametrize("count", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_how_many_processes_there_are(count, processes):
     processes(count)
     units = [*map(Square, _NUMBERS), Talking(9.0), Large(4.0)]
@@ -64,36 +67,47 @@ def test_results_do_not_depend_on_how_many_processes_there_are(count, processes)
         assert result["device"] == "cpu"
         assert seconds >= 0
         # One thread in each process: a sum does not depend on how many share it.
-        assert count == 1 or result["threads"] == 1
+        assert result["threads"] == 1
     used = {d.result["process"] for d in done}
-    if count == 1:
-        assert used == {os.getpid()}
-    else:
-        assert os.getpid() not in used
-        assert len(used) <= count
-    assert not any(map(_is_running, used - {os.getpid()}))
+    assert os.getpid() not in used
+    assert len(used) <= count
+    assert not any(map(_is_running, used))
     [large] = [d.result for d in done if isinstance(d.unit, Large)]
     assert large["filling"] == 600_000 * "0"
 
 
-def test_there_are_no_more_processes_than_units(processes):
+def test_one_unit_has_one_process_of_its_own(processes, tmp_path, monkeypatch):
+    """And modules that lie in the working directory are not taken for those of the package."""
+    (tmp_path / "torch.py").write_text("raise ImportError('of the working directory')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *(p for p in sys.path if p)])
     processes(8)
     [done] = work([Square(2.0)], _CPU)
-    assert done.result["process"] == os.getpid()
+    assert done.result["square"] == 4.0
+    assert done.result["process"] != os.getpid()
     assert list(work([], _CPU)) == []
 
 
-@pytest.mark.parametrize("count", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_on_a_gpu_there_is_one_process():
+    """That of the starter, which holds the GPU's memory already."""
+    gpu = replace(_CPU, kind="cuda")
+    assert [d.result["process"] for d in work([Square(2.0), Square(3.0)], gpu)] == 2 * [os.getpid()]
+    with pytest.raises(ComputationFailed, match="no square"):
+        list(work([Failing(3.0)], gpu))
+
+
 @pytest.mark.parametrize(
     ("how", "kind", "words"),
     [
         ("failed", ComputationFailed, r"^3\.0 has no square; try another$"),
-        ("input", InvalidInput, r"^number = 3\.0 is not allowed"),
-        ("mistake", ZeroDivisionError, "^$"),
+        pytest.param(
+            "input", InvalidInput, r"^number = 3\.0 is not allowed", marks=pytest.mark.slow
+        ),
+        pytest.param("mistake", ZeroDivisionError, "^$", marks=pytest.mark.slow),
     ],
 )
-def test_what_a_unit_raises_reaches_the_caller(count, how, kind, words, processes):
-    processes(count)
+def test_what_a_unit_raises_reaches_the_caller(how, kind, words, processes):
+    processes(1)
     with pytest.raises(kind, match=words) as caught:
         list(work([Failing(3.0, how=how), Square(1.0)], _CPU))
     if kind is InvalidInput:
@@ -155,13 +169,13 @@ list(workers.work(units, choose_device("cpu")))
 @pytest.mark.parametrize(
     "how",
     [
-        signal.SIGKILL,
-        pytest.param(signal.SIGINT, marks=pytest.mark.slow),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+        signal.SIGINT,
         pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )
 def test_processes_end_with_the_one_that_started_them(how, tmp_path):
-    """SIGINT goes to the whole group, as from a keyboard; the others to the starter alone."""
+    """SIGINT goes to the starter's group, as from a keyboard, and the processes are not in it."""
     with subprocess.Popen(
         [sys.executable, "-c", _STARTER, str(tmp_path)],
         stderr=subprocess.PIPE,
@@ -170,6 +184,8 @@ def test_processes_end_with_the_one_that_started_them(how, tmp_path):
     ) as starter:
         try:
             _wait(lambda: len(_begun(tmp_path)) == 2)
+            groups = {os.getpgid(process) for process in _begun(tmp_path)}
+            assert len(groups - {starter.pid}) == 2
             if how == signal.SIGINT:
                 os.killpg(starter.pid, how)
             else:

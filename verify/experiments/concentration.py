@@ -48,7 +48,9 @@ class Concentration:
         students = Students(self.model, all_rows(results(u) for u in self._training(seed)))
         predictions, figures = [], []
         for branch, observables in OF_BRANCH.items():
-            chosen = students.where(start=branch).in_state(branch)
+            started = students.where(start=branch)
+            chosen = started.in_state(branch)
+            left = len(started.rows) - len(chosen.rows)
             # Every second training set has the other sign of what is 0 by symmetry; moduli do not
             # matter for what is not.
             values = np.abs(np.stack([chosen.column(name) for name in observables], axis=1))
@@ -65,6 +67,9 @@ class Concentration:
                         predicted=_EXPONENT,
                         measured=power_law(dimensions[used], values[used]),
                         kind="two-sided" if kind == "two-sided" else "shown",
+                        note=f"{left} of {len(started.rows)} runs left the state, and do not count"
+                        if left
+                        else "",
                     )
                 )
             levels = np.unique(dimensions)

@@ -16,6 +16,7 @@ POINT = {
     "test_error": 0.002,
     "V_hat": 0.04,
     "jump_flux": -0.004,
+    "stable": True,
     "errors": dict.fromkeys(("q", "m", "theta", "train_loss", "test_error"), 1e-6),
 }
 THRESHOLDS = {"alpha_c": 1.25, "spinodal_semantic": 0.8}

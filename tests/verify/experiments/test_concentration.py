@@ -16,7 +16,11 @@ _EXPERIMENT = Concentration(
     least=100,
 )
 _NAMES = ("q", "m", "theta", "train_loss", "test_error")
-_MEANS = dict(zip(_NAMES, (0.09, 0.25, 0.13, 0.003, 0.002), strict=True))
+# By branch; both overlaps are there, the branch's own one is the larger.
+_MEANS = {
+    "semantic": dict(zip(_NAMES, (0.09, 0.05, 0.13, 0.003, 0.002), strict=True)),
+    "positional": dict(zip(_NAMES, (0.05, 0.25, 0.02, 0.003, 0.002), strict=True)),
+}
 
 
 def _rows(exponent, below=1.0):
@@ -30,11 +34,13 @@ def _rows(exponent, below=1.0):
                 noise *= 0.3 * unit.dimension**exponent * (below if unit.dimension == 10 else 1.0)
                 # Every second training set has Q of the other sign.
                 sign = -1 if seed % 2 else 1
-                numbers = {n: _MEANS[n] * (1 + x) for n, x in zip(_NAMES, noise, strict=True)}
+                means = _MEANS[start]
+                numbers = {n: means[n] * (1 + x) for n, x in zip(_NAMES, noise, strict=True)}
                 numbers["m"] *= sign
                 numbers["theta"] *= -sign
                 found.append(
                     {"seed": seed, "dimension": unit.dimension, "alpha": 1.5, "start": start}
+                    | {"teacher": 0.0}
                     | numbers
                 )
         return found
@@ -68,8 +74,29 @@ def test_another_exponent_is_refuted(exponent):
 
 
 def test_small_dimensions_are_shown_and_not_judged():
-    for prediction in _EXPERIMENT.finding(5, _rows(-0.5, below=10.0)).predictions:
+    for prediction in _EXPERIMENT.finding(5, _rows(-0.5, below=0.1)).predictions:
         assert (abs(prediction.measured.t(-0.5)) < 4) == (prediction.kind == "two-sided")
+
+
+def test_runs_that_left_the_state_are_counted_and_change_nothing(finding):
+    gone = {unit.seeds[0] for unit in _EXPERIMENT.units(5)}
+
+    def astray(unit):
+        rows = _rows(-0.5)(unit)
+        for row in rows:
+            if row["start"] == "semantic" and row["seed"] in gone:
+                row.update(_MEANS["positional"])
+        return rows
+
+    def without(unit):
+        return [row for row in _rows(-0.5)(unit) if row["seed"] not in gone]
+
+    strayed, rest = (_EXPERIMENT.finding(5, rows).predictions for rows in (astray, without))
+    for one, other, complete in zip(strayed, rest, finding.predictions, strict=True):
+        semantic = ".semantic." in one.name
+        assert one.measured == (other if semantic else complete).measured
+        counted = f"{len(gone)} of 300 runs left the state, and do not count"
+        assert one.note == (counted if semantic else "")
 
 
 def test_figures_have_the_deviations_of_what_is_not_zero_by_symmetry(finding):
@@ -100,10 +127,10 @@ def test_trained_students_concentrate():
     """Roughly at such dimensions: the exponent is below -0.2 by more than its error."""
     experiment = Concentration(
         name="tiny",
-        model=AttentionModel(lam=0.1),
-        alpha=4.0,
-        sizes={20: 12, 80: 12},
-        least=20,
+        model=AttentionModel(),
+        alpha=3.0,
+        sizes={40: 16, 160: 16},
+        least=40,
     )
     device = choose_device("cpu")
     prediction, *_ = experiment.finding(1, lambda unit: unit.run(device)).predictions

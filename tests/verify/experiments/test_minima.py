@@ -27,10 +27,11 @@ def _experiment(**changes):
     return Minima(**{**given, "sizes": {250: 24, 500: 12}, "curve": (1.2,), **changes})
 
 
-def _point(branch, alpha, jump_flux=0.0):
+def _point(branch, alpha, jump_flux=0.0, stable=True):
     numbers = {name: alpha * value for name, value in _TRUTH[branch].items()}
     errors = dict.fromkeys(_NUMBERS, 1e-8)
-    return {**numbers, "errors": errors, "jump_flux": jump_flux, "V_hat": 0.04}
+    flux = {"jump_flux": jump_flux, "V_hat": 0.04}
+    return {**numbers, **flux, "errors": errors, "stable": stable}
 
 
 def _rows(unit):
@@ -135,19 +136,56 @@ def test_lines_have_more_sample_complexities_than_points():
     np.testing.assert_allclose(q.get_ydata(), 0.09 * np.array([1.0, 1.2, 1.5, 2.0]))
 
 
-def test_runs_that_left_their_state_are_counted():
-    def strays(unit):
-        rows = _rows(unit)
-        for row in rows:
-            if row["start"] == "positional" and row["seed"] == unit.seeds[0]:
-                row.update({name: row["alpha"] * v for name, v in _TRUTH["semantic"].items()})
-        return rows
+def test_nothing_is_judged_where_the_theory_is_unstable():
+    finding = _experiment().finding(
+        3, _results(theory=lambda b, a: _point(b, a, stable=b == "semantic"))
+    )
+    for prediction in finding.predictions:
+        semantic = prediction.name.startswith("x.semantic")
+        assert (prediction.kind == "two-sided") == semantic
+        assert prediction.predicted is not None
+        assert ("unstable in the theory" in prediction.note) != semantic
 
+
+def _strays(choose):
+    """Rows where the positional runs of the chosen training sets end in the semantic state."""
+
+    def rows(unit):
+        found = _rows(unit)
+        for row in found:
+            if row["start"] == "positional" and choose(unit, row):
+                row.update({name: row["alpha"] * v for name, v in _TRUTH["semantic"].items()})
+        return found
+
+    return rows
+
+
+def test_runs_that_left_their_state_are_counted_and_change_nothing():
+    """The limit is that of the training sets which stayed."""
+    experiment = _experiment(branches=("positional",))
+    training = [unit for unit in experiment.units(3) if not isinstance(unit, TheoryAt)]
+    gone = {unit.seeds[0] for unit in training}
+    strayed = experiment.finding(3, _results(rows=_strays(lambda u, row: row["seed"] in gone)))
+    without = experiment.finding(
+        3, _results(rows=lambda unit: [r for r in _rows(unit) if r["seed"] not in gone])
+    )
+    for one, other in zip(strayed.predictions, without.predictions, strict=True):
+        assert one.kind == "two-sided"
+        assert one.measured == other.measured
+        assert one.note == f"{len(gone)} of 36 runs left the state, and do not count"
+        assert other.note == ""
+
+
+def test_a_state_that_all_have_left_is_shown_without_a_number():
     experiment = _experiment()
-    finding = experiment.finding(3, _results(rows=strays))
-    units = sum(not isinstance(unit, TheoryAt) for unit in experiment.units(3))
-    sentence = f"Some runs left their state: {units * 3} of 108 positional ones."
-    assert finding.text[1:] == (sentence,)
+    finding = experiment.finding(3, _results(rows=_strays(lambda u, row: row["alpha"] < 1.4)))
+    for prediction in finding.predictions:
+        left = prediction.name.startswith("x.positional") and prediction.name.endswith("=1")
+        assert (prediction.kind == "shown") == (prediction.measured is None) == left
+        assert (prediction.note == "36 of 36 runs left the state, and do not count") == left
+    # Only the points that there are.
+    m = finding.figures[0].drawing.axes[2]
+    np.testing.assert_allclose(m.containers[0].lines[0].get_xdata(orig=False), [1.5, 2.0])
 
 
 def test_all_branches_have_the_same_training_sets():

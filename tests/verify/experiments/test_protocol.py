@@ -79,6 +79,19 @@ def test_published_figures_stand_beside_with_their_distance():
     assert note.endswith(f"difference {distance:+.2f} of both together")
     assert found["protocol.semantic.theta@alpha=1.8"].note == ""
     assert "2402.03902" in note
+    # The published test error at alpha = 2.0 is .0014427 +- .00007448.
+    figure = PUBLISHED["semantic", 2.0]["test_error"]
+    assert figure == pytest.approx((0.0014427, 7.448e-5))
+
+
+def test_test_errors_stand_beside_those_published_with_their_deviations():
+    found = named(EXPERIMENT.finding(5, results(made_up)))
+    for branch, mean, deviation in (
+        ("semantic", 0.0019811, 9.783e-5),
+        ("positional", 0.0033746, 2.1624e-4),
+    ):
+        note = found[f"protocol.{branch}.test_error@alpha=1.5025"].note
+        assert f"published: {mean:.5g}, standard deviation {deviation:.2g} " in note
 
 
 def test_published_figures_are_of_one_setting():

@@ -22,22 +22,24 @@ def _experiment(branch="semantic"):
     return Responses(name="x", model=_MODEL, branch=branch, alpha=1.5, sizes={250: 40, 500: 20})
 
 
-def _point(jump_flux):
+def _point(jump_flux, stable=True):
     errors = dict.fromkeys((*_TRUTH, "jump_flux"), 1e-09)
-    return {**_TRUTH, "jump_flux": jump_flux, "errors": errors}
+    return {**_TRUTH, "jump_flux": jump_flux, "errors": errors, "stable": stable}
 
 
-def _rows(unit):
+def _rows(unit, gone=()):
+    """The runs of the training sets `gone` have left their state."""
     rows = []
     for seed in unit.seeds:
-        row = planted_row(_MODEL, unit.dimension, seed, unit.alpha, start=unit.start)
+        state = "semantic" if seed in gone else unit.start
+        row = planted_row(_MODEL, unit.dimension, seed, unit.alpha, state=state, start=unit.start)
         number = scattered(_MODEL, row, 1, 0.01)
         rows.append({**row, **{name: truth * number for name, truth in _TRUTH.items()}})
     return rows
 
 
-def _finding(branch, point):
-    results = planted_results(theory={"1.5": point}, rows=_rows)
+def _finding(branch, point, rows=_rows):
+    results = planted_results(theory={"1.5": point}, rows=rows)
     return _experiment(branch).finding(5, results)
 
 
@@ -63,6 +65,27 @@ def test_nothing_is_judged_where_jumps_are_not_rare():
     assert all("18 % of V_hat" in p.note for p in finding.predictions[:-1])
     assert finding.predictions[-1].predicted == pytest.approx(0.026)
     assert "many such minima" in finding.text[1]
+
+
+def test_nothing_is_judged_where_the_theory_is_unstable():
+    finding = _finding("positional", _point(-2e-5, stable=False))
+    assert {p.kind for p in finding.predictions} == {"shown"}
+    assert all("unstable" in p.note for p in finding.predictions)
+    assert finding.predictions[0].predicted == _TRUTH["V"]
+
+
+def test_runs_that_left_the_state_are_counted_and_change_nothing():
+    gone = {unit.seeds[0] for unit in _experiment("positional").units(5) if hasattr(unit, "seeds")}
+    strayed, without = (
+        _finding("positional", _point(-2e-5), rows)
+        for rows in (
+            lambda unit: _rows(unit, gone),
+            lambda unit: [row for row in _rows(unit) if row["seed"] not in gone],
+        )
+    )
+    assert [p.measured for p in strayed.predictions] == [p.measured for p in without.predictions]
+    assert f" {len(gone)} runs left the state and do not count." in strayed.text[0]
+    assert "left the state" not in without.text[0]
 
 
 def test_nothing_is_judged_without_a_fixed_point():

@@ -44,9 +44,11 @@ def test_the_lowest_of_the_state_is_compared():
     finding = EXPERIMENT.finding(4, results(made_up))
     found = named(finding)
     for name in ("q", "m", "train_loss"):
-        assert found[f"several.lowest.{name}"].kind == "two-sided"
-        assert found[f"several.lowest.{name}"].predicted == POINT[name]
-        assert "10 % of V_hat" in found[f"several.lowest.{name}"].note
+        lowest = found[f"several.lowest.{name}"]
+        # Several starts need not find the lowest of all, so that this is no test.
+        assert (lowest.kind, lowest.predicted) == ("shown", POINT[name])
+        assert "the lowest of 4 starts need not be" in lowest.note
+        assert "10 % of V_hat" in lowest.note
         assert found[f"several.plain.{name}"].kind == "shown"
     assert found["several.lowest.q"].measured.value == pytest.approx(0.049, abs=1e-6)
     assert found["several.plain.q"].measured.value == pytest.approx(0.047, abs=1e-6)

@@ -19,7 +19,7 @@ def _slopes(sizes, branches=("positional",)):
     return Slopes(name="x", model=_MODEL, alpha=3.0, sizes=sizes, branches=branches)
 
 
-def _points(q=0.02):
+def _points(q=0.02, unstable=()):
     """Fixed points whose training loss has the slope 0.004 in alpha."""
     errors = {"q": 1e-6, "train_loss": 1e-7}
     return {
@@ -29,6 +29,7 @@ def _points(q=0.02):
             "errors": errors,
             "jump_flux": 0.0,
             "V_hat": 0.02,
+            "stable": a not in unstable,
         }
         for a in (3.0 + 0.1, 3.0, 3.0 - 0.1)
     }
@@ -66,13 +67,24 @@ def test_slope_in_alpha_is_continued_on_the_same_samples():
         assert 0 < gain < zero[seed, 3.1] - zero[seed, 2.9]
 
 
-def _planted_rows(unit):
+def _planted_rows(unit, gone=()):
+    """The runs of the training sets `gone` leave their state at the larger alpha or lambda."""
     rows = []
     for seed in unit.seeds:
         for alpha in unit.alphas:
             for lam in unit.lams:
                 for start in unit.starts:
-                    row = planted_row(_MODEL, unit.dimension, seed, alpha, start=start, lam=lam)
+                    leaves = seed in gone and (alpha > 3 or lam > _MODEL.lam)
+                    state = {"semantic": "positional", "positional": "semantic"}[start]
+                    row = planted_row(
+                        _MODEL,
+                        unit.dimension,
+                        seed,
+                        alpha,
+                        state=state if leaves else start,
+                        start=start,
+                        lam=lam,
+                    )
                     limit = 0.004 * alpha + 0.03 * (lam - 0.1)
                     row["train_loss"] = scattered(_MODEL, row, limit, 1e-5)
                     rows.append(row)
@@ -95,6 +107,33 @@ def test_planted_slopes_are_found():
         assert measured.error < 5e-3 * truth
     assert finding.predictions[1].predicted == pytest.approx(0.004)
     assert finding.predictions[1].predicted_error == pytest.approx(1e-6)
+
+
+def test_training_sets_that_left_the_state_at_either_end_do_not_count():
+    experiment = _slopes({250: 24, 500: 12})
+    training = [unit for unit in experiment.units(4) if not isinstance(unit, TheoryAt)]
+    gone = {unit.seeds[0] for unit in training}
+    strayed, without = (
+        experiment.finding(4, planted_results(theory=_points(), rows=rows)).predictions
+        for rows in (
+            lambda unit: _planted_rows(unit, gone),
+            lambda unit: [r for r in _planted_rows(unit) if r["seed"] not in gone],
+        )
+    )
+    for one, other in zip(strayed, without, strict=True):
+        assert one.kind == "two-sided"
+        assert one.measured == other.measured
+        assert one.note.startswith(f"{len(gone)} of 36 training sets left the state")
+        assert other.note == ""
+
+
+@pytest.mark.parametrize(("unstable", "shown"), [(3.0, "lambda"), (3.1, "alpha"), (2.9, "alpha")])
+def test_nothing_is_judged_at_an_unstable_fixed_point(unstable, shown):
+    theory = _points(unstable=(unstable,))
+    results = planted_results(theory=theory, rows=_planted_rows)
+    for prediction in _slopes({250: 12, 500: 6}).finding(4, results).predictions:
+        assert (prediction.kind == "shown") == (f"slope-in-{shown}" in prediction.name)
+        assert ("unstable" in prediction.note) == (prediction.kind == "shown")
 
 
 def test_nothing_is_judged_without_a_fixed_point():

@@ -10,6 +10,7 @@ from verify.experiments.students import Students, all_rows, parameters, sizes_in
 
 _MODEL = AttentionModel()
 _ALPHA, _TRUTH = 1.5, 0.13
+_BRANCHES = ("semantic", "positional")
 
 
 def _students(sizes, noise=1e-3):
@@ -89,15 +90,20 @@ def test_the_lowest_is_the_lowest_in_the_state_of_the_branch():
         assert losses("semantic", order) == {
             (1, 1.0): 2.0,
             (1, 2.0): 9.0,
-            (2, 1.0): 4.0,
             (2, 2.0): 7.0,
         }
         assert losses("positional", order) == {
             (1, 1.0): 1.0,
-            (1, 2.0): 9.0,
             (2, 1.0): 4.0,
             (2, 2.0): 1.0,
         }
+
+    semantic, positional = (Students(_MODEL, rows).in_state(b) for b in _BRANCHES)
+    assert [row["train_loss"] for row in semantic.rows] == [3.0, 2.0, 9.0, 7.0]
+    assert semantic.sets_with((1.0, 2.0)) == {1}
+    assert semantic.sets_with((2.0,)) == {1, 2}
+    assert positional.sets_with((1.0, 2.0)) == {2}
+    assert [row["train_loss"] for row in semantic.of_sets({2}).rows] == [7.0]
 
 
 def test_parameters_and_sizes_in_words():
@@ -108,7 +114,7 @@ def test_parameters_and_sizes_in_words():
         "A": "[[0.6, 0.4], [0.4, 0.6]]",
         "alpha": 1.25,
     }
-    assert sizes_in_words({500: 8}) == "8 at d = 500"
+    assert sizes_in_words({500: 8}) == "8 training sets at d = 500"
     assert sizes_in_words({1000: 4, 500: 8, 250: 16}) == (
-        "16 at d = 250, 8 at d = 500 and 4 at d = 1000"
+        "16 training sets at d = 250, 8 at d = 500 and 4 at d = 1000"
     )

@@ -30,8 +30,11 @@ def _gap(alpha):
     return -4e-4 * (alpha - _ALPHA_C) - 5e-5 * (alpha - _ALPHA_C) ** 2
 
 
-def _rows(unit, shift=0.0):
-    """Start ` 1` ends in the lowest minimum of its branch, the others in higher ones or astray."""
+def _rows(unit, shift=0.0, astray=()):
+    """Start ` 1` ends in the lowest minimum of its branch, the others in higher ones or astray.
+
+    For the training sets `astray` all starts of the positional branch are, at the largest alpha.
+    """
     rows = []
     for seed in unit.seeds:
         for alpha in unit.alphas:
@@ -51,7 +54,8 @@ def _rows(unit, shift=0.0):
                 lowest = loss + gap if branch == "semantic" else loss
                 cosines = (0.8, 0.1) if branch == "semantic" else (-0.1, 0.7)
                 height = {"": 1.05, "1": 1.0, "2": 0.5}[number]
-                if number == "2":
+                gone = seed in astray and alpha == _ALPHAS[-1] and branch == "positional"
+                if number == "2" or gone:
                     cosines = cosines[::-1]
                 found = {**along(*cosines, 0.05, row["teacher"]), "train_loss": height * lowest}
                 rows.append({**row, "start": start, **numbers, **found})
@@ -81,19 +85,51 @@ def _found(**given):
 
 @pytest.mark.parametrize(("name", "truth"), [("alpha_c", _ALPHA_C), ("alpha_l", _ALPHA_L)])
 def test_planted_crossings_are_found_from_the_lowest_minima_of_both_states(name, truth):
-    found = _found()[name]
-    assert found.kind == "two-sided"
-    assert (found.predicted, found.predicted_error) == (truth, 1e-5)
-    assert found.measured.error < 0.02
-    assert abs(found.measured.t(truth)) < 4
-    assert ("10 % of V_hat" in found.note) == (name == "alpha_c")
-    assert found.jump_share == _THRESHOLDS[name]["jump_share"]
+    """The difference is 0 at the threshold, which is tested, and nowhere else, which is shown."""
+    found = _found()
+    difference, place = found[name], found[f"{name}.where"]
+    assert (difference.kind, difference.predicted) == ("two-sided", 0.0)
+    # The planted curves are parabolas, which a cubic has exactly.
+    assert difference.predicted_error < 1e-15
+    assert difference.measured.error < 1e-5
+    assert abs(difference.measured.t(0.0)) < 4
+    assert (place.kind, place.predicted, place.predicted_error) == ("shown", truth, 1e-5)
+    assert place.measured.error < 0.02
+    assert abs(place.measured.t(truth)) < 4
+    for prediction in (difference, place):
+        assert prediction.jump_share == _THRESHOLDS[name]["jump_share"]
+    assert ("10 % of V_hat" in difference.note) == (name == "alpha_c")
 
 
-def test_a_crossing_elsewhere_is_seen():
-    moved = {"alpha_c": {**_THRESHOLDS["alpha_c"], "alpha": 1.35}, "alpha_l": {"absent": "none"}}
+@pytest.mark.parametrize("wrong", [1.35, 0.8])
+def test_a_wrong_threshold_is_refuted(wrong):
+    """Also one outside the range; the difference there is what the planted curve says."""
+    moved = {**_THRESHOLDS, "alpha_c": {**_THRESHOLDS["alpha_c"], "alpha": wrong}}
     found = _found(thresholds=moved)["alpha_c"]
-    assert abs(found.measured.t(found.predicted, found.predicted_error)) > 6
+    assert abs(found.measured.t(0.0, found.predicted_error)) > 6
+    assert abs(found.measured.t(_gap(wrong))) < 4
+
+
+def test_what_a_cubic_misses_on_the_curve_of_the_theory_is_no_deviation():
+    """A quartic, which is 0 at a threshold where a cubic through its values is not."""
+
+    def quartic(alpha):
+        return 0.02 * ((alpha - 1.35) ** 4 - 0.1**4)
+
+    def point(branch, alpha):
+        extra = quartic(alpha) if branch == "semantic" else 0.0
+        return {**_point(branch, alpha), "train_loss": 0.002 * alpha + extra}
+
+    # On five equidistant places a cubic misses a fourth difference, 24 h^4, in the pattern
+    # 1, -4, 6, -4, 1 over 70.
+    largest = 0.02 * 6 / 70 * 24 * 0.2**4
+    middle = {**_THRESHOLDS, "alpha_c": {**_THRESHOLDS["alpha_c"], "alpha": 1.25}}
+    found = _found(point=point, thresholds=middle)["alpha_c"]
+    assert found.predicted_error == pytest.approx(2 * largest, rel=1e-6)
+    fitted = np.polynomial.Polynomial.fit(_ALPHAS, [quartic(a) for a in _ALPHAS], 3)
+    assert quartic(1.25) == pytest.approx(0, abs=1e-12)
+    between = np.linspace(_ALPHAS[0], _ALPHAS[-1], 200)
+    assert np.abs(fitted(between) - quartic(between)).max() < found.predicted_error
 
 
 def test_the_order_at_both_ends():
@@ -126,20 +162,37 @@ def test_the_linear_map_is_that_of_the_baseline():
     assert abs(found.measured.t(_LINEAR)) < 4
 
 
-def test_without_a_threshold_in_theory_the_crossing_is_shown():
+def test_without_a_threshold_in_theory_nothing_is_said_of_it():
     absent = {"absent": "the branches do not cross"}
     found = _found(thresholds={**_THRESHOLDS, "alpha_c": absent})
-    assert (found["alpha_c"].kind, found["alpha_c"].predicted) == ("shown", None)
-    assert found["alpha_c"].note == "the branches do not cross"
-    assert abs(found["alpha_c"].measured.t(_ALPHA_C)) < 4
+    assert not {"alpha_c", "alpha_c.where"} & found.keys()
     assert found["alpha_l"].kind == "two-sided"
+    assert found["lower-minimum@alpha=1.75"].kind == "one-sided"
 
 
-def test_a_crossing_outside_the_range_is_shown_with_the_reason():
-    found = _found(rows=lambda unit: _rows(unit, shift=1e-3))["alpha_c"]
-    assert (found.kind, found.measured) == ("shown", None)
-    assert "crosses zero 0 times" in found.note
-    assert found.predicted == _ALPHA_C
+def test_a_threshold_is_refuted_too_where_nothing_crosses_in_the_range():
+    found = _found(rows=lambda unit: _rows(unit, shift=1e-3))
+    assert found["alpha_c"].kind == "two-sided"
+    assert found["alpha_c"].measured.t(0.0, found["alpha_c"].predicted_error) > 6
+    assert found["alpha_c"].measured.value == pytest.approx(1e-3, rel=0.05)
+    place = found["alpha_c.where"]
+    assert (place.kind, place.measured, place.predicted) == ("shown", None, _ALPHA_C)
+    assert "crosses zero 0 times" in place.note
+
+
+def test_training_sets_that_lack_a_state_anywhere_are_dropped_and_counted():
+    experiment = _experiment()
+    training = [unit for unit in experiment.units(3) if hasattr(unit, "seeds")]
+    astray = {unit.seeds[0] for unit in training}
+    lacking = experiment.finding(3, _results(rows=lambda unit: _rows(unit, astray=astray)))
+    without = experiment.finding(
+        3, _results(rows=lambda unit: [r for r in _rows(unit) if r["seed"] not in astray])
+    )
+    for one, other in zip(lacking.predictions, without.predictions, strict=True):
+        assert one.measured == other.measured
+    assert f" {len(astray)} training sets lack one of the states somewhere" in lacking.text[0]
+    complete = experiment.finding(3, _results())
+    assert "lack one of the states" not in complete.text[0]
 
 
 def test_every_branch_has_as_many_starts_as_asked_for():

@@ -30,12 +30,12 @@ def _theory(unit):
     return {repr(a): {"m": 0.1 * a} if a > _THRESHOLD else {"absent": "none"} for a in unit.alphas}
 
 
-def _results(stiffness_rows):
+def _results(stiffness_rows, theory=_theory):
     """Planted theory, trained layers with |m| = alpha, and these rows of Hessians."""
 
     def results(unit):
         if isinstance(unit, TheoryAt | ThresholdOf):
-            return _theory(unit)
+            return theory(unit)
         if isinstance(unit, ZeroStiffness):
             return stiffness_rows(unit)
         return [
@@ -58,33 +58,91 @@ def _planted(unit):
     return rows
 
 
+def _at(threshold):
+    """The theory with the threshold elsewhere."""
+
+    def theory(unit):
+        found = _theory(unit)
+        return {**found, "alpha": threshold} if isinstance(unit, ThresholdOf) else found
+
+    return theory
+
+
+def _predictions(stiffness_rows, theory=_theory):
+    finding = _EXPERIMENT.finding(1, _results(stiffness_rows, theory))
+    return {prediction.name.removeprefix("x."): prediction for prediction in finding.predictions}
+
+
 def test_planted_threshold_is_found():
-    finding = _EXPERIMENT.finding(1, _results(_planted))
-    [prediction] = finding.predictions
-    measured = prediction.measured
-    assert prediction.kind == "two-sided"
-    assert prediction.predicted == _THRESHOLD
-    assert measured.error < 0.01
-    assert abs(measured.value - 1.1) < 4 * measured.error
+    found = _predictions(_planted, _at(1.1))
+    assert list(found) == [
+        "weak_positional",
+        "weak_positional.where",
+        "stiffness@alpha=0.8",
+        "stiffness@alpha=1.4",
+    ]
+    difference, place = found["weak_positional"], found["weak_positional.where"]
+    assert (difference.kind, difference.predicted) == ("two-sided", 0.0)
+    assert difference.measured.error < 1e-3
+    assert abs(difference.measured.t(0.0)) < 4
+    assert difference.measured.bias == pytest.approx(0.4, abs=4 * difference.measured.bias_error)
+    assert (place.kind, place.predicted) == ("shown", 1.1)
+    assert place.measured.error < 0.01
+    assert abs(place.measured.t(1.1)) < 4
     # A stiffness higher by 0.4/d at the slope -0.1 is 0 later by 4/d.
-    assert measured.bias == pytest.approx(4, abs=4 * measured.bias_error)
-    assert [figure.name for figure in finding.figures] == ["x-stiffness", "x-trained"]
+    assert place.measured.bias == pytest.approx(4, abs=4 * place.measured.bias_error)
+
+
+def test_the_sign_at_both_ends_is_tested():
+    """0.1 u + 0.02 u^2 at u = 0.3 and -0.3, the second with the other sign."""
+    found = _predictions(_planted)
+    for alpha, truth in ((0.8, 0.0318), (1.4, 0.0282)):
+        prediction = found[f"stiffness@alpha={alpha:g}"]
+        assert (prediction.kind, prediction.predicted) == ("one-sided", 0.0)
+        assert abs(prediction.measured.t(truth)) < 4
+        assert prediction.measured.p_value_of_more(0.0) > 0.99
+
+
+@pytest.mark.parametrize("wrong", [1.0, 1.2, 0.6])
+def test_a_wrong_threshold_is_refuted(wrong):
+    assert abs(_predictions(_planted, _at(wrong))["weak_positional"].measured.t(0.0)) > 6
 
 
 def test_measured_threshold_is_that_of_the_theory():
     device = choose_device("cpu")
-    [prediction] = _EXPERIMENT.finding(1, _results(lambda unit: unit.run(device))).predictions
-    assert prediction.measured.error < 0.15
-    assert abs(prediction.measured.value - _THRESHOLD) < 4 * prediction.measured.error
+    found = _predictions(lambda unit: unit.run(device))
+    difference, place = found["weak_positional"].measured, found["weak_positional.where"].measured
+    assert place.error < 0.15
+    assert abs(place.value - _THRESHOLD) < 4 * place.error
+    assert abs(difference.t(0.0)) < 4
+    for alpha in (0.8, 1.4):
+        assert found[f"stiffness@alpha={alpha:g}"].measured.t(0.0) > 3
 
 
-def test_a_threshold_outside_the_range_is_not_judged():
+def test_a_threshold_outside_the_range_is_refuted_and_its_place_unknown():
     def stiff(unit):
         return [{**row, "stiffness": 1 + row["stiffness"]} for row in _planted(unit)]
 
-    [prediction] = _EXPERIMENT.finding(1, _results(stiff)).predictions
-    assert (prediction.kind, prediction.measured) == ("shown", None)
-    assert "crosses zero 0 times" in prediction.note
+    found = _predictions(stiff)
+    assert found["weak_positional"].kind == "two-sided"
+    assert found["weak_positional"].measured.t(0.0) > 6
+    place = found["weak_positional.where"]
+    assert (place.kind, place.measured) == ("shown", None)
+    assert "crosses zero 0 times" in place.note
+    # Q = 0 is never unstable, which the last alpha refutes.
+    assert found["stiffness@alpha=1.4"].measured.p_value_of_more(0.0) < 1e-6
+
+
+def test_without_a_threshold_in_theory_the_ends_are_tested():
+    def theory(unit):
+        return {"absent": "none"} if isinstance(unit, ThresholdOf) else _theory(unit)
+
+    assert list(_predictions(_planted, theory)) == ["stiffness@alpha=0.8", "stiffness@alpha=1.4"]
+
+
+def test_there_are_two_figures():
+    finding = _EXPERIMENT.finding(1, _results(_planted))
+    assert [figure.name for figure in finding.figures] == ["x-stiffness", "x-trained"]
 
 
 def test_figure_of_trained_layers_shows_moduli_by_dimension():

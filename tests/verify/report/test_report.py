@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -115,6 +116,23 @@ def test_every_prediction_is_shown_with_its_numbers(outline):
     row = row[: row.index("The semantic minimum is lower")]
     for shown in ("0.26031", "± 0.00042", "0.2547000", "± 4.2e-6", "+0.0056", "+7.0", "✗ fails"):
         assert shown in row
+
+
+@pytest.mark.parametrize(("p", "told"), [(9e-3, True), (1.1e-2, False), (None, False)])
+def test_means_that_are_not_linear_in_1_over_d_are_told_of(p, told, out):
+    prediction = Prediction(
+        name="x",
+        statement="It is.",
+        symbol="q",
+        predicted=1.0,
+        measured=replace(estimate(1.0, 0.1), curvature_p=p),
+    )
+    finding = Finding(title="x", text=(), predictions=(prediction,))
+    findings = judge_findings([finding], 0.01)
+    write_report(result(findings=findings, discussion=()), out / "curved")
+    page = (out / "curved" / "report.html").read_text(encoding="utf-8")
+    assert ("the means are not linear in 1/d (p = 0.009)" in page) == told
+    assert ("not linear" in page) == told
 
 
 def test_text_is_escaped(out, outline):
