@@ -12,14 +12,19 @@ from verify.theory import NOTABLE_JUMPS
 # explain.
 _MOST_SHARES = 3.0
 
+# z from which on a prediction that holds is named.
+_REMARKABLE = 3.0
+
 
 def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:
     """Paragraphs on the judged predictions that fail; one if none does."""
     failed = [p for finding in findings for p in finding.predictions if p.verdict == "fails"]
     if not failed:
         return (
-            "Nothing that was tested contradicts the theory. What could have been seen stands "
-            "beside every prediction: a deviation smaller than that may be there.",
+            "Nothing that was tested contradicts the theory at the rate of false alarms of the "
+            "suite. What could have been seen stands beside every prediction: a deviation smaller "
+            "than that may be there.",
+            *_largest(findings),
         )
     curved = [p for p in failed if _is_curved(p)]
     broken = [p for p in failed if p not in curved and _jumps_may_explain(p)]
@@ -46,7 +51,29 @@ def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:
             "explain too little, or were not looked at. No cause is at hand; another seed and "
             "larger dimensions would tell whether it stays."
         )
-    return tuple(paragraphs)
+    return (*paragraphs, *_largest(findings))
+
+
+def _largest(findings: Sequence[Finding]) -> list[str]:
+    """Of the predictions that hold those which would be remarkable by themselves."""
+    found = [
+        p
+        for finding in findings
+        for p in finding.predictions
+        if p.verdict == "holds" and p.kind == "two-sided" and abs(p.z or 0.0) >= _REMARKABLE
+    ]
+    if not found:
+        return []
+    found.sort(key=lambda p: -abs(p.z or 0.0))
+    listed = ", ".join(
+        f"{p.name} (z = {p.z:.1f}"
+        + (f", jumps make {100 * p.jump_share:.2g} % of V_hat)" if p.jump_share else ")")
+        for p in found
+    )
+    return [
+        f"Of those that hold, these deviate by {_REMARKABLE:g} standard deviations or more, which "
+        f"one prediction by itself would do once in 370 times: {listed}."
+    ]
 
 
 def _is_curved(prediction: Prediction) -> bool:

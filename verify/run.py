@@ -94,7 +94,7 @@ def compare_table(path: Path, progress: Progress) -> SuiteResult:
     started, before = _now(), time.monotonic()
     findings = judge_findings([compare(path, progress)], FAMILY_RATE)
     return SuiteResult(
-        suite=f"comparison with {path.name}",
+        suite=f"comparison with {path.name.encode('utf-8', 'replace').decode()}",
         seed=0,
         device="none: nothing was trained",
         parameters={},
@@ -151,5 +151,5 @@ def _work(
         unit, result, seconds = finished
         store.put(unit.key, {"seconds": seconds, "result": result})
         done += unit.cost
-        minutes = (time.monotonic() - before) * (cost - done) / done / 60
+        minutes = max(0.0, (time.monotonic() - before) * (cost - done) / done / 60)
         progress(f"{number} of {len(left)} done, about {minutes:.1f} min left: {unit.key[:-13]}")

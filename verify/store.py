@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -53,10 +54,10 @@ class Store:
             _lock(file, path)
             values = _read(file, path, wanted)
         except OSError as error:
-            file.close()
+            _close(file)
             raise _not_written(path, error) from error
         except BaseException:
-            file.close()
+            _close(file)
             raise
         return cls(file, path, values)
 
@@ -73,7 +74,7 @@ class Store:
 
     def close(self) -> None:
         """Give the file back to other processes."""
-        self._file.close()
+        _close(self._file)
 
     def get(self, key: str) -> Any:
         """What was put under this key, as JSON gives it back; None if nothing was."""
@@ -96,6 +97,12 @@ class Store:
         except OSError as error:
             raise _not_written(self._path, error) from error
         self._values[key] = json.loads(line)["value"]
+
+
+def _close(file: BinaryIO) -> None:
+    """Close a file. All that counts was flushed; on a full disk the rest fails once more."""
+    with contextlib.suppress(OSError):
+        file.close()
 
 
 def _lock(file: BinaryIO, path: Path) -> None:

@@ -53,7 +53,7 @@ def _quick() -> list[Experiment]:
             sizes={240: 32, 480: 24, 960: 8},
             branches=("positional",),
         ),
-        _weak_learning({200: 64, 300: 48, 500: 32}, {240: 8, 1000: 4}),
+        _weak_learning({300: 64, 400: 48, 600: 24}, {240: 8, 1000: 4}),
         _positional_trajectory({240: 16, 500: 8, 1000: 8}),
     ]
 
@@ -105,7 +105,7 @@ def _paper() -> list[Experiment]:
             sizes={500: 32, 1000: 12},
             branches=("positional",),
         ),
-        _weak_learning({200: 128, 400: 64, 800: 32}, {240: 16, 1000: 8}),
+        _weak_learning({300: 96, 500: 64, 800: 32}, {240: 16, 1000: 8}),
         SeveralMinima(
             name="several", model=_PAPER, alpha=_ALPHA, sizes={500: 32, 1000: 16}, noisy=16
         ),

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 SUMMARY = "train attention layers, run message passing, and judge the theory by both"
 EXAMPLES = """\
 examples:
-  symattn verify --out report                            the quick suite, some minutes
-  symattn verify --suite paper --out report              the published figures, half an hour
-  symattn verify --suite all --device cuda --out report  everything, on a GPU
-  symattn verify --compare mine.csv --out report         your own training results
+  symattn verify --out quick                          the quick suite, some minutes
+  symattn verify --suite paper --out paper            the published figures, half an hour
+  symattn verify --suite all --device cuda --out all  everything, on a GPU
+  symattn verify --compare mine.csv --out mine        your own training results
 
 suites: quick (the core predictions), paper (the published figures and appendices), scaling (how
 finite dimensions approach the limit), all. It writes report.html, report.json and figures, and
@@ -86,6 +86,9 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     if arguments.compare is None:
         result = run_suite(suite, device, seed, out, console.progress)
     else:
+        if (out / "measurements.jsonl").exists():
+            allowed = "another directory than that of a suite, whose report would be lost"
+            raise InvalidInput.of("out", arguments.out, allowed)
         result = compare_table(Path(arguments.compare), console.progress)
     paths = write_report(result, out)
     if arguments.json:

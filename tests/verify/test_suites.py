@@ -87,6 +87,7 @@ def _measured(unit):
                     "test_error_error": 1e-7,
                     "linear_test_error": 0.002 * next(noise),
                     "gradient_norm": 1e-7 * next(noise),
+                    "regular": True,
                     "stiffness": (1.0544 - labels["alpha"]) * next(noise),
                     **numbers,
                     **labels,

@@ -25,6 +25,8 @@ from verify.theory import TheoryAt, judged, jump_share
 from verify.trained_sets import TrainedSets, training_units
 from verify.units import Unit
 
+_STARTS = {"semantic": "Q = Q* (semantic)", "positional": "Q along the positions (positional)"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minima:
@@ -76,7 +78,7 @@ class Minima:
                         self._prediction(branch, alpha, observable, estimate, point, chosen, left)
                     )
         text = (
-            "Students started at Q = Q* (semantic) and along the positions (positional) were "
+            f"Students started at {' and '.join(_STARTS[b] for b in self.branches)} were "
             f"trained to a gradient of norm 1e-6, on {sizes_in_words(self.sizes)}. "
             "Every number is extrapolated to infinite d by a fit a + b/d, with "
             "|Q*|^2/d and the loss of Q = 0, whose limits are known, as control variates.",

@@ -58,13 +58,21 @@ class WeakLearning:
         return [self._threshold(), self._theory(), *self._stiffness(seed), *self._training(seed)]
 
     def finding(self, seed: int, results: Results) -> Finding:
-        at_zero = Students(self.model, all_rows(results(u) for u in self._stiffness(seed)))
+        everyone = Students(self.model, all_rows(results(u) for u in self._stiffness(seed)))
+        irregular = {row["seed"] for row in everyone.rows if not row["regular"]}
+        at_zero = everyone.of_sets({row["seed"] for row in everyone.rows} - irregular)
+        lost = (
+            f" On {len(irregular)} of them other directions become unstable somewhere in that "
+            "range, so that the stiffness is no sign; they do not count."
+            if irregular
+            else ""
+        )
         text = (
             "At Q = 0 the stiffness of the risk along the positions, 1/(p_1^T Hessian^-1 p_1), "
             "falls with the number of samples and is 0 where Q = 0 becomes unstable. That needs no "
             "training. It is fitted by a cubic in alpha on every training set "
             f"({sizes_in_words(self.sizes)}), and its coefficients are extrapolated to infinite "
-            "d.",
+            f"d.{lost}",
             "Trained layers have no threshold at finite d: every training set has its own, and |m| "
             "rises gradually, the more steeply the larger d. That is shown and not judged.",
         )

@@ -14,9 +14,6 @@ from verify.statistics import CURVED
 
 _MARKS = {"holds": "✓ holds", "fails": "✗ fails", "shown": "&ndash; not tested"}
 
-# Of the measurement's error: to which what is predicted is shown.
-_FINE = 1e-2
-
 _COLUMNS = ("measured", "predicted", "deviation", "z", "verdict", "detectable")
 
 _PROLOGUE = re.compile(r"^.*?(?=<svg)|<metadata>.*?</metadata>", re.DOTALL)
@@ -169,11 +166,7 @@ def _predicted(prediction: Prediction) -> str:
     if prediction.predicted is None:
         return ""
     if prediction.kind != "one-sided":
-        error = prediction.predicted_error
-        if prediction.measured is not None:
-            # More figures than this say nothing beside the measurement.
-            error = max(error, _FINE * prediction.measured.error)
-        return _number(prediction.predicted, error)
+        return _number(prediction.predicted, prediction.predicted_error)
     if prediction.predicted_error == 0:
         return f"more than {prediction.predicted:g}"
     return "more than " + _number(prediction.predicted, prediction.predicted_error)

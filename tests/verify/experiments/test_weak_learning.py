@@ -54,7 +54,7 @@ def _planted(unit):
             row = planted_row(_MODEL, unit.dimension, seed, alpha)
             noise = scattered(_MODEL, row, 0.0, 0.002)
             curve = 0.1 * (1.1 - alpha) + 0.02 * (1.1 - alpha) ** 2
-            rows.append({**row, "stiffness": curve + 0.4 / unit.dimension + noise})
+            rows.append({**row, "regular": True, "stiffness": curve + 0.4 / unit.dimension + noise})
     return rows
 
 
