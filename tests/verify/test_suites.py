@@ -88,6 +88,7 @@ def _measured(unit):
                     "linear_test_error": 0.002 * next(noise),
                     "gradient_norm": 1e-7 * next(noise),
                     "regular": True,
+                    "distance": 1e-3 * next(noise),
                     "stiffness": (1.0544 - labels["alpha"]) * next(noise),
                     **numbers,
                     **labels,
