@@ -43,7 +43,8 @@ def _results(off=1.0):
             for t in (1, 2, 3):
                 row = planted_row(_MODEL, unit.dimension, seed, 1.5, iteration=t)
                 number = scattered(_MODEL, row, 1.0, 0.01)
-                rows.append({**row, **{name: _truth(name, t) * number for name in errors}})
+                numbers = {name: _truth(name, t) * number for name in errors}
+                rows.append({**row, **numbers, "distance": 1e-3 * number})
         return rows
 
     return results
@@ -53,8 +54,13 @@ def _results(off=1.0):
 def test_planted_overlaps_are_found_by_iteration(branch, own):
     finding = replace(_EXPERIMENT, branch=branch).finding(2, _results())
     names = [(name, t) for t in (1, 2, 3) for name in ("q", own, "V")]
-    assert [p.name for p in finding.predictions] == [f"x.{n}.iteration-{t}" for n, t in names]
-    for (name, t), prediction in zip(names, finding.predictions, strict=True):
+    tested = [p for p in finding.predictions if p.kind != "shown"]
+    assert [p.name for p in tested] == [f"x.{n}.iteration-{t}" for n, t in names]
+    for prediction in finding.predictions[len(tested) :]:
+        # That of the last iterate, about which the planted numbers scatter at any d.
+        assert prediction.name.startswith("x.distance@d=")
+        assert prediction.measured.value == pytest.approx(1e-3, rel=0.1)
+    for (name, t), prediction in zip(names, tested, strict=True):
         truth = _truth(name, t)
         assert prediction.kind == "two-sided"
         assert (prediction.predicted, prediction.predicted_error) == (truth, 1e-8)
@@ -67,7 +73,10 @@ def test_planted_overlaps_are_found_by_iteration(branch, own):
 
 
 def test_a_wrong_path_is_seen():
-    for prediction in _EXPERIMENT.finding(2, _results(off=1.02)).predictions:
+    predictions = _EXPERIMENT.finding(2, _results(off=1.02)).predictions
+    tested = [p for p in predictions if p.kind == "two-sided"]
+    assert len(tested) == 9
+    for prediction in tested:
         assert abs(prediction.measured.t(prediction.predicted)) > 10
 
 
