@@ -16,7 +16,8 @@ from symattn.model import STANDARD, AttentionModel, parse_mixing
 _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
+_LONG_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SAME_NAME = (
     "omega",
     "sigma",
@@ -94,8 +95,13 @@ def _over(text: str) -> list[str]:
 
 
 def whole_number(text: str) -> int | str:
-    """A whole number of at most 18 digits, more than any option allows, or the text."""
+    """A whole number of at most four digits, all that most options allow, or the text."""
     return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
+
+
+def long_whole_number(text: str) -> int | str:
+    """A whole number of at most 18 digits, as for a seed, or the text."""
+    return int(text) if _LONG_WHOLE_NUMBER.fullmatch(text) else text
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

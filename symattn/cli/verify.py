@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from symattn.cli._console import Console
-from symattn.cli._options import add_output, output_directory, whole_number
+from symattn.cli._options import add_output, long_whole_number, output_directory
 from symattn.errors import ComputationFailed, InvalidInput, SymattnError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="double or single, of the data that layers are trained on (double)",
     )
     parser.add_argument(
-        "--seed", type=whole_number, default=0, metavar="S", help="of all random numbers (0)"
+        "--seed", type=long_whole_number, default=0, metavar="S", help="of all random numbers (0)"
     )
     parser.add_argument(
         "--compare", metavar="FILE", help="judge the training results in a CSV file, and train none"

@@ -207,7 +207,8 @@ sys.exit(main(["verify", "--device", "cpu", "--json", "--verbose", "--out", sys.
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="processes are looked for in /proc")
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
 def test_an_interrupted_run_is_gone_on_with(processes, out, tmp_path):
     notes = tmp_path / "notes"
 
