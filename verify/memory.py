@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import torch
 
 from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
+from verify.device import Device
+from verify.samples import Samples, draw_samples
 
 Result = TypeVar("Result")
+
+Row: TypeAlias = dict[str, Any]
+"""Numbers and labels of one run by name."""
 
 _DOUBLE = 8
 #: Arrays of L x L doubles a sample: the five that are kept, and those of one evaluation a run.
@@ -77,6 +82,37 @@ def by_groups(
         size = len(group) // 2
         left = [seed for later in [group, *waiting] for seed in later]
         waiting = groups_of_seeds(left, size)
+
+
+def rows_of_sets(
+    work: Callable[[Samples], list[Row]],
+    model: AttentionModel,
+    dimension: int,
+    count: int,
+    seeds: Sequence[int],
+    device: Device,
+    *,
+    runs: int,
+) -> list[Row]:
+    """The rows that `work` makes of the training sets of all seeds, drawn by groups that fit.
+
+    count: samples of each set; runs: how many students are trained on each at once.
+
+    Raises
+    ------
+    ComputationFailed
+        When memory does not suffice for one seed.
+    """
+
+    def drawn(group: tuple[int, ...]) -> list[Row]:
+        samples = draw_samples(
+            model, dimension, count, group, device=device.kind, precision=device.precision
+        )
+        return work(samples)
+
+    seed_bytes = bytes_per_seed(model, dimension, count, runs=runs, precision=device.precision)
+    groups = by_groups(drawn, seeds, seed_bytes=seed_bytes, budget=device.budget)
+    return [row for rows in groups for row in rows]
 
 
 def is_out_of_memory(failure: BaseException) -> bool:

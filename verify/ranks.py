@@ -9,15 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from symattn.errors import ComputationFailed
 from symattn.model import AttentionModel
 from verify.device import Device
 from verify.generalization import generalization_error
-from verify.memory import by_groups, bytes_per_seed
+from verify.memory import Row, rows_of_sets
 from verify.overlaps import measured_overlaps
 from verify.risk import Risk
-from verify.samples import Samples, draw_samples
-from verify.trained_sets import start_weights
+from verify.samples import Samples
+from verify.trained_sets import measured_controls, require_minima, start_weights
 from verify.training import Trained, minimise
 from verify.units import unit_key
 
@@ -74,20 +73,15 @@ class Ranks:
         ComputationFailed
             When a run does not come to a minimum, or memory does not suffice.
         """
-        seed_bytes = bytes_per_seed(
-            self._ranked(max(RANKS)),
+        return rows_of_sets(
+            self._rows,
+            self.model,
             self.dimension,
             self._count,
-            runs=len(self.starts),
-            precision=device.precision,
-        )
-        groups = by_groups(
-            lambda seeds: self._rows(seeds, device),
             self.seeds,
-            seed_bytes=seed_bytes,
-            budget=device.budget,
+            device,
+            runs=len(self.starts),
         )
-        return [row for rows in groups for row in rows]
 
     @property
     def _count(self) -> int:
@@ -96,22 +90,14 @@ class Ranks:
     def _ranked(self, rank: int) -> AttentionModel:
         return replace(self.model, student_rank=rank)
 
-    def _rows(self, seeds: tuple[int, ...], device: Device) -> list[dict[str, Any]]:
-        drawn = draw_samples(
-            self.model,
-            self.dimension,
-            self._count,
-            seeds,
-            device=device.kind,
-            precision=device.precision,
-        )
+    def _rows(self, drawn: Samples) -> list[Row]:
         rows = []
         for rank in RANKS:
             samples = replace(drawn, model=self._ranked(rank))
             risk = Risk.of(samples, len(self.starts))
             starts = [start_weights(samples, name) for name in self.starts]
             trained = minimise(risk, torch.stack(starts, dim=1))
-            self._require_minima(seeds, rank, trained)
+            require_minima(f"{self.experiment}, rank {rank}", samples, trained)
             numbers = numbers_of_rank(risk, trained)
             rows += [
                 {
@@ -122,18 +108,10 @@ class Ranks:
                     "start": start,
                     **{name: float(value[b, k]) for name, value in numbers.items()},
                 }
-                for b, seed in enumerate(seeds)
+                for b, seed in enumerate(drawn.seeds)
                 for k, start in enumerate(self.starts)
             ]
         return rows
-
-    def _require_minima(self, seeds: tuple[int, ...], rank: int, trained: Trained) -> None:
-        for b, k in torch.nonzero(~trained.converged).tolist():
-            raise ComputationFailed(
-                f"{self.experiment}: training set {seeds[b]} at d = {self.dimension}, rank {rank}, "
-                f"{self.starts[k]} start, stopped at a gradient of norm "
-                f"{float(trained.gradient_norm[b, k]):.2g}; try another --seed"
-            )
 
 
 def numbers_of_rank(risk: Risk, trained: Trained) -> Mapping[str, Tensor]:
@@ -143,7 +121,7 @@ def numbers_of_rank(risk: Risk, trained: Trained) -> Mapping[str, Tensor]:
     the trace of the overlap matrix; `m` and `theta`, the norms over columns of p_1.Q/sqrt(d) and
     sigma^2 Q.Q*/d; and with `_1`, `_2`, .. after them, the same along the eigenvectors of q, that
     of the largest eigenvalue first. Then losses, and the controls as in
-    `verify.trained_sets.measured_numbers`.
+    `verify.trained_sets.measured_controls`.
     """
     s: Samples = risk.samples
     d = s.dimension
@@ -151,16 +129,14 @@ def numbers_of_rank(risk: Risk, trained: Trained) -> Mapping[str, Tensor]:
     eigenvalues, axes = torch.linalg.eigh(overlaps.q)
     theta = (axes.transpose(-2, -1) @ overlaps.theta).squeeze(-1)
     m = (overlaps.m[:, :, :1] @ axes).squeeze(-2)
-    batch, runs, rank = eigenvalues.shape
-    zero = risk.losses(s.tokens.new_zeros((batch, runs, rank, s.model.length, s.count)).double())
+    rank = eigenvalues.shape[-1]
     numbers = {
         "q": eigenvalues.sum(dim=-1),
         "m": m.norm(dim=-1),
         "theta": theta.norm(dim=-1),
         "train_loss": trained.risk / d,
         "test_error": generalization_error(s, trained.weights).value,
-        "zero_loss": zero[0].sum(dim=-1) / d,
-        "teacher": (s.teacher.square().sum(dim=(1, 2)) / d - 1).unsqueeze(1).expand(batch, runs),
+        **measured_controls(risk),
     }
     for axis in range(rank):
         place = rank - 1 - axis

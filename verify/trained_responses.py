@@ -9,11 +9,11 @@ from typing import Any
 from symattn.model import AttentionModel
 from verify.device import Device
 from verify.forces import measured_hats
-from verify.memory import by_groups, bytes_per_seed
+from verify.memory import Row, rows_of_sets
 from verify.overlaps import measured_overlaps
 from verify.response import risk_hessian
 from verify.risk import Risk
-from verify.samples import draw_samples
+from verify.samples import Samples
 from verify.trained_sets import measured_controls, require_minima, start_weights
 from verify.training import minimise
 from verify.units import divided, training_seeds, unit_key
@@ -68,31 +68,17 @@ class TrainedResponses:
             When a run does not come to a minimum, or memory does not suffice.
         """
         count = round(self.alpha * self.dimension)
-        seed_bytes = bytes_per_seed(
-            self.model, self.dimension, count, runs=1, precision=device.precision
+        return rows_of_sets(
+            self._rows, self.model, self.dimension, count, self.seeds, device, runs=1
         )
-        groups = by_groups(
-            lambda seeds: self._rows(seeds, count, device),
-            self.seeds,
-            seed_bytes=seed_bytes,
-            budget=device.budget,
-        )
-        return [row for rows in groups for row in rows]
 
-    def _rows(self, seeds: tuple[int, ...], count: int, device: Device) -> list[dict[str, Any]]:
-        samples = draw_samples(
-            self.model,
-            self.dimension,
-            count,
-            seeds,
-            device=device.kind,
-            precision=device.precision,
-        )
+    def _rows(self, samples: Samples) -> list[Row]:
         risk = Risk.of(samples, 1)
         trained = minimise(risk, start_weights(samples, self.start).unsqueeze(1))
         require_minima(self.experiment, samples, trained)
         responses = [
-            risk_hessian(risk, trained.weights, seed=b, run=0).response() for b in range(len(seeds))
+            risk_hessian(risk, trained.weights, seed=b, run=0).response()
+            for b in range(len(samples.seeds))
         ]
         V, V_hat, replicon = (
             samples.teacher.new_tensor([[getattr(r, name)] for r in responses])
@@ -115,7 +101,7 @@ class TrainedResponses:
                 "start": self.start,
                 **{name: float(value[b, 0]) for name, value in numbers.items()},
             }
-            for b, seed in enumerate(seeds)
+            for b, seed in enumerate(samples.seeds)
         ]
 
 

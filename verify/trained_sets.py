@@ -14,10 +14,10 @@ from symattn.model import AttentionModel
 from verify.device import Device
 from verify.generalization import generalization_error
 from verify.linear_map import fit_linear_map
-from verify.memory import by_groups, bytes_per_seed
+from verify.memory import Row, rows_of_sets
 from verify.overlaps import measured_overlaps
 from verify.risk import Risk
-from verify.samples import Samples, draw_samples
+from verify.samples import Samples
 from verify.training import (
     Trained,
     adam,
@@ -43,9 +43,6 @@ _PASSES = {"minimise": 100, "gradient descent": 5000, "adam": 2500}
 
 # The scale of noise about a start, in units of the entries of Q*.
 _NOISE = 0.4
-
-#: A measured student: numbers by name, and its start by name.
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,34 +109,21 @@ class TrainedSets:
         """
         runs = len(self.alphas) * len(self.starts) * len(self.lams)
         count = self._count(max(self.alphas))
-        seed_bytes = bytes_per_seed(
-            self.model, self.dimension, count, runs=runs, precision=device.precision
+        return rows_of_sets(
+            self._rows, self.model, self.dimension, count, self.seeds, device, runs=runs
         )
-        groups = by_groups(
-            lambda seeds: self._rows(seeds, count, device),
-            self.seeds,
-            seed_bytes=seed_bytes,
-            budget=device.budget,
-        )
-        return [row for rows in groups for row in rows]
 
     def _count(self, alpha: float) -> int:
         return round(alpha * self.dimension)
 
-    def _rows(self, seeds: tuple[int, ...], count: int, device: Device) -> list[dict[str, Any]]:
-        samples = draw_samples(
-            self.model,
-            self.dimension,
-            count,
-            seeds,
-            device=device.kind,
-            precision=device.precision,
-        )
+    def _rows(self, samples: Samples) -> list[Row]:
         labels = [(a, lam, s) for a in self.alphas for lam in self.lams for s in self.starts]
         risk = Risk(
             samples=samples,
             lam=samples.teacher.new_tensor([lam for _, lam, _ in labels]),
-            counts=torch.tensor([self._count(a) for a, _, _ in labels], device=device.kind),
+            counts=torch.tensor(
+                [self._count(a) for a, _, _ in labels], device=samples.teacher.device
+            ),
         )
         by_start = {name: start_weights(samples, name) for name in self.starts}
         trained = _METHODS[self.method](
@@ -157,7 +141,7 @@ class TrainedSets:
                 "start": start,
                 **{name: value[b][k] for name, value in numbers.items()},
             }
-            for b, seed in enumerate(seeds)
+            for b, seed in enumerate(samples.seeds)
             for k, (alpha, lam, start) in enumerate(labels)
         ]
 

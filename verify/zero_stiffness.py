@@ -10,10 +10,10 @@ import torch
 
 from symattn.model import AttentionModel
 from verify.device import Device
-from verify.memory import by_groups, bytes_per_seed
+from verify.memory import Row, rows_of_sets
 from verify.response import Hessian, risk_hessian
 from verify.risk import Risk
-from verify.samples import draw_samples
+from verify.samples import Samples
 from verify.trained_sets import measured_controls
 from verify.units import divided, training_seeds, unit_key
 
@@ -62,42 +62,23 @@ class ZeroStiffness:
             When memory does not suffice.
         """
         count = round(max(self.alphas) * self.dimension)
-        seed_bytes = bytes_per_seed(
-            self.model,
-            self.dimension,
-            count,
-            runs=len(self.alphas),
-            precision=device.precision,
+        return rows_of_sets(
+            self._rows, self.model, self.dimension, count, self.seeds, device, runs=len(self.alphas)
         )
-        groups = by_groups(
-            lambda seeds: self._rows(seeds, count, device),
-            self.seeds,
-            seed_bytes=seed_bytes,
-            budget=device.budget,
-        )
-        return [row for rows in groups for row in rows]
 
-    def _rows(self, seeds: tuple[int, ...], count: int, device: Device) -> list[dict[str, Any]]:
-        samples = draw_samples(
-            self.model,
-            self.dimension,
-            count,
-            seeds,
-            device=device.kind,
-            precision=device.precision,
-        )
+    def _rows(self, samples: Samples) -> list[Row]:
         runs = len(self.alphas)
         risk = Risk(
             samples=samples,
             lam=samples.teacher.new_full((runs,), self.model.lam),
             counts=torch.tensor(
-                [round(a * self.dimension) for a in self.alphas], device=device.kind
+                [round(a * self.dimension) for a in self.alphas], device=samples.teacher.device
             ),
         )
-        zero = samples.teacher.new_zeros((len(seeds), runs, 1, self.dimension))
+        zero = samples.teacher.new_zeros((len(samples.seeds), runs, 1, self.dimension))
         controls = measured_controls(risk)
         rows = []
-        for b, seed in enumerate(seeds):
+        for b, seed in enumerate(samples.seeds):
             for k, alpha in enumerate(self.alphas):
                 hessian = risk_hessian(risk, zero, seed=b, run=k)
                 stiffness = hessian.stiffness_along(samples.encoding[0])
