@@ -32,7 +32,8 @@ _TEXT = (
 def compare(path: Path, progress: Progress) -> Finding:
     """The predictions for a table of training results; see `verify.trained_table.read_trained`.
 
-    Not judged yet. Where a branch does not exist, its measurements are shown with the reason.
+    Not judged yet. Where a branch does not exist, its measurements are shown with the reason; where
+    none of them can be compared, the finding has failed.
 
     Raises
     ------
@@ -53,7 +54,13 @@ def compare(path: Path, progress: Progress) -> Finding:
             predictions += _without_theory(rows, str(error))
         else:
             predictions += _with_theory(rows, point)
-    return Finding(title=f"Results of {path.name}", text=_TEXT, predictions=tuple(predictions))
+    compared = any(prediction.comparable for prediction in predictions)
+    return Finding(
+        title=f"Results of {path.name}",
+        text=_TEXT,
+        predictions=tuple(predictions),
+        failure="" if compared else "the theory has no branch at any of the settings",
+    )
 
 
 def _with_theory(rows: Sequence[TrainedRow], point: FixedPoint) -> Iterator[Prediction]:

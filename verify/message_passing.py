@@ -34,6 +34,7 @@ from symattn.model import AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.quadrature.expectations import Resolution
 from symattn.state_evolution import evolve
+from verify.overlaps import measured_overlaps
 from verify.proximal import proximal_map
 from verify.risk import Risk
 from verify.samples import Samples
@@ -274,13 +275,9 @@ def _loss_parameters(samples: Samples) -> tuple[Tensor, Tensor]:
 
 
 def _state(samples: Samples, weights: Tensor, V: Tensor) -> State:
-    d, rho = samples.dimension, samples.model.require_solvable() ** 2
-    return State(
-        q=rho * (weights**2).sum(dim=1) / d,
-        m=weights @ samples.encoding[0] / math.sqrt(d),
-        V=V,
-        theta=rho * (weights * samples.teacher[:, 0]).sum(dim=1) / d,
-    )
+    overlaps = measured_overlaps(samples, weights[:, None, None]).scalars()
+    q, m, theta = (overlap[:, 0] for overlap in overlaps)
+    return State(q=q, m=m, V=V, theta=theta)
 
 
 def _hats(samples: Samples, state: State, w: Tensor, g: Tensor) -> Conjugates:

@@ -153,12 +153,15 @@ class Finding:
         Paragraphs.
     predictions : tuple of Prediction
     figures : tuple of Figure
+    failure : str
+        Why measurements lead to no result, if so.
     """
 
     title: str
-    text: tuple[str, ...]
+    text: tuple[str, ...] = ()
     predictions: tuple[Prediction, ...] = ()
     figures: tuple[Figure, ...] = ()
+    failure: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """The finding as JSON has it; figures by name and caption."""
@@ -167,6 +170,7 @@ class Finding:
             "text": list(self.text),
             "predictions": [prediction.to_dict() for prediction in self.predictions],
             "figures": [{"name": f.name, "caption": f.caption} for f in self.figures],
+            "failure": self.failure or None,
         }
 
 
@@ -222,6 +226,10 @@ class SuiteResult:
             for prediction in finding.predictions:
                 if verdict is None or prediction.verdict == verdict:
                     yield prediction
+
+    def failures(self) -> list[str]:
+        """Why the findings that have no result have none."""
+        return [f"{found.title}: {found.failure}" for found in self.findings if found.failure]
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON has it."""

@@ -14,12 +14,13 @@ import symattn
 import verify
 from symattn import __version__
 from symattn._progress import Progress
+from symattn.errors import ComputationFailed
 from verify.comparison import compare
 from verify.device import Device
 from verify.discussion import discussion
-from verify.experiments import Experiment
+from verify.experiments import Experiment, Results
 from verify.judgement import judge_findings
-from verify.predictions import SuiteResult
+from verify.predictions import Finding, SuiteResult
 from verify.store import Store
 from verify.suites import SUITES
 from verify.units import Json, Unit
@@ -63,7 +64,8 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
         def results(unit: Unit) -> Json:
             return store.get(unit.key)["result"]
 
-        findings = judge_findings([e.finding(seed, results) for e in experiments], FAMILY_RATE)
+        found = [_finding(experiment, seed, results) for experiment in experiments]
+        findings = judge_findings(found, FAMILY_RATE)
         units = _units(experiments, seed)
         seconds = sum(store.get(unit.key)["seconds"] for unit in units)
     return SuiteResult(
@@ -131,6 +133,17 @@ def versions() -> dict[str, str]:
         "python": platform.python_version(),
         **{name: version(name) for name in _PACKAGES},
     }
+
+
+def _finding(experiment: Experiment, seed: int, results: Results) -> Finding:
+    """What an experiment says; where its measurements do not suffice, why they do not.
+
+    The results of the others are not lost with it.
+    """
+    try:
+        return experiment.finding(seed, results)
+    except ComputationFailed as error:
+        return Finding(title=experiment.name, failure=str(error))
 
 
 def _units(experiments: Sequence[Experiment], seed: int) -> list[Unit]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -14,14 +15,18 @@ from typing import Any, BinaryIO
 from symattn.errors import ComputationFailed, InvalidInput
 
 _NAME = "measurements.jsonl"
-_FORMAT = {"format": "symattn measurements", "version": 1}
+_FORMAT = {"format": "symattn measurements", "version": 2}
+
+# Hexadecimal digits of the checksum of a line.
+_DIGITS = 16
 
 
 class Store:
     """Finished units of work by key, one line of JSON each after a header that names the run.
 
-    A line counts when it is complete: what a killed process left of one is dropped. Floats come
-    back as they were. One process at a time has the file.
+    A line counts when it is complete: what a killed process left of one is dropped. One that was
+    changed since does not have its checksum any more, and the file is refused. Floats come back as
+    they were. One process at a time has the file.
     """
 
     def __init__(self, file: BinaryIO, path: Path, values: dict[str, Any]) -> None:
@@ -39,7 +44,8 @@ class Store:
         Raises
         ------
         InvalidInput
-            When the file is of another run, is no such file, or is in use by another process.
+            When the file is of another run, is no such file or was changed, or is in use by another
+            process.
         ComputationFailed
             When it cannot be read or written.
         """
@@ -47,6 +53,8 @@ class Store:
         wanted = {**_FORMAT, **header}
         try:
             out.mkdir(parents=True, exist_ok=True)
+            if path.exists() and not path.is_file():
+                raise _no_store(path, 1)
             file = path.open("a+b")
         except OSError as error:
             raise _not_written(path, error) from error
@@ -89,7 +97,7 @@ class Store:
             When a number in it is not finite, or the file cannot be written.
         """
         try:
-            line = json.dumps({"key": key, "value": value}, allow_nan=False)
+            line = _line(key, value)
         except ValueError as error:
             raise ComputationFailed(f"{key}: a number that is not finite was measured") from error
         try:
@@ -128,14 +136,27 @@ def _read(file: BinaryIO, path: Path, wanted: Mapping[str, Any]) -> dict[str, An
     values = {}
     for number, line in enumerate(lines[1:], start=2):
         entry = _parsed(line, path, number)
-        if entry.keys() != {"key", "value"} or not isinstance(entry["key"], str):
+        if entry.keys() != {"key", "value", "sha256"} or not isinstance(entry["key"], str):
             raise _no_store(path, number)
+        if line.decode() != _line(entry["key"], entry["value"]):
+            raise InvalidInput(
+                f"{path}, line {number}, was changed since it was written; delete the line to have "
+                "it measured again"
+            )
         values[entry["key"]] = entry["value"]
     if len(complete) < len(content):
         file.truncate(len(complete))
     if not lines:
         _append(file, header)
     return values
+
+
+def _line(key: str, value: Any) -> str:
+    """An entry with its checksum, as it stands in the file."""
+    entry = {"key": key, "value": value}
+    content = json.dumps(entry, allow_nan=False)
+    entry["sha256"] = hashlib.sha256(content.encode()).hexdigest()[:_DIGITS]
+    return json.dumps(entry)
 
 
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:

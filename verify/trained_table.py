@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from symattn._parsing import number as parsed
 from symattn.errors import ComputationFailed, InvalidInput, shown
 from symattn.model import STANDARD, AttentionModel
 from verify.statistics import Estimate
@@ -35,6 +36,9 @@ _KNOWN = (
 
 # A table of means has some thousand rows at most.
 _MOST_BYTES = 16 * 2**20
+
+# Moduli of numbers other than 0.
+_LEAST, _MOST = 1e-60, 1e60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +172,7 @@ class _Cells:
         return TrainedRow(
             line=self.line,
             model=self._model(),
-            alpha=self._number("alpha", low=0.0),
+            alpha=self._number("alpha", positive=True),
             start=start,
             dimension=self._whole("dimension"),
             measured=measured,
@@ -187,16 +191,19 @@ class _Cells:
         try:
             return AttentionModel(**given, mixing=mixing)
         except InvalidInput as error:
-            raise InvalidInput(f"{self.path}, line {self.line}: {error}") from error
+            message = str(error)
+            if error.parameter == _PARAMETERS["lambda"]:
+                message = "lambda" + message.removeprefix(_PARAMETERS["lambda"])
+            raise InvalidInput(f"{self.path}, line {self.line}: {message}") from error
 
     def _estimate(self, name: str) -> Estimate:
         seeds = self._whole("seeds") if self.texts.get("seeds") else None
         if self.texts.get(f"{name}_error"):
-            error = self._number(f"{name}_error", low=0.0)
+            error = self._number(f"{name}_error", positive=True)
         elif self.texts.get(f"{name}_std"):
             if seeds is None:
                 raise self._refuse("seeds", f"a whole number >= 2, since {name}_std is given")
-            error = self._number(f"{name}_std", low=0.0) / math.sqrt(seeds)
+            error = self._number(f"{name}_std", positive=True) / math.sqrt(seeds)
         else:
             raise InvalidInput(
                 f"{self.path}, line {self.line}: {name} has no error; give {name}_error, or "
@@ -209,16 +216,14 @@ class _Cells:
             count=seeds or 1,
         )
 
-    def _number(self, column: str, low: float = -math.inf) -> float:
-        """A finite number above `low`."""
-        try:
-            number = float(self.texts[column])
-        except ValueError:
-            number = math.nan
-        if not (math.isfinite(number) and number > low):
-            allowed = "a finite number" if math.isinf(low) else f"a finite number > {low:g}"
-            raise self._refuse(column, allowed)
-        return number
+    def _number(self, column: str, positive: bool = False) -> float:
+        """A number of a modulus that squares and products of such numbers can have too, or 0."""
+        number = parsed(self.texts[column])
+        size = number if positive else abs(number) if isinstance(number, float) else number
+        if isinstance(size, float) and (_LEAST <= size <= _MOST or (size == 0 and not positive)):
+            return float(number)
+        allowed = f"a number from {_LEAST:g} to {_MOST:g}"
+        raise self._refuse(column, allowed if positive else f"0, or plus or minus {allowed}")
 
     def _whole(self, column: str) -> int:
         text = self.texts[column]

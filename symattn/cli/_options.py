@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import math
-import re
 import tempfile
 from fractions import Fraction
 from pathlib import Path
 
+from symattn._parsing import number, whole_number
 from symattn.errors import InvalidInput
 from symattn.model import STANDARD, AttentionModel, parse_mixing
 
 # The option that sets a parameter, where it is not `--` and the parameter's name.
 _OPTIONS = {"lam": "--lambda", "student_rank": "--rank", "target_rank": "--rank"}
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
-_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
-_LONG_WHOLE_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _SAME_NAME = (
     "omega",
     "sigma",
@@ -36,23 +32,6 @@ _SAME_NAME = (
     "precision",
     "compare",
 )
-
-
-def number(text: str) -> float | str:
-    """A number or a fraction, or the text as it is.
-
-    Whoever checks the value then says what is allowed. What a double cannot hold stays text too, so
-    that the message shows it as it was typed.
-    """
-    if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-        return float(text)
-    if _FRACTION.fullmatch(text):
-        return float(Fraction(text))
-    if not _NUMBER.fullmatch(text):
-        return text
-    value = float(text)
-    vanished = value == 0.0 and any(digit in text.lower().split("e")[0] for digit in "123456789")
-    return text if math.isinf(value) or vanished else value
 
 
 def span(text: str) -> tuple[str, float | str, float | str]:
@@ -92,16 +71,6 @@ def values_over(text: str) -> tuple[str, list[float]]:
 def _over(text: str) -> list[str]:
     name, _, range_ = text.partition("=")
     return [name, *range_.split(":")]
-
-
-def whole_number(text: str) -> int | str:
-    """A whole number of at most four digits, all that most options allow, or the text."""
-    return int(text) if _WHOLE_NUMBER.fullmatch(text) else text
-
-
-def long_whole_number(text: str) -> int | str:
-    """A whole number of at most 18 digits, as for a seed, or the text."""
-    return int(text) if _LONG_WHOLE_NUMBER.fullmatch(text) else text
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -9,15 +9,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from symattn._parsing import number, whole_number
 from symattn.cli._console import Console
-from symattn.cli._options import (
-    add_common,
-    model_of,
-    number,
-    output_file,
-    span,
-    whole_number,
-)
+from symattn.cli._options import add_common, model_of, output_file, span
 from symattn.errors import ComputationFailed
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from symattn._parsing import number, whole_number
 from symattn.cli._console import Console
-from symattn.cli._options import add_common, model_of, number, whole_number
+from symattn.cli._options import add_common, model_of
 
 SUMMARY = "compute the fixed points at one sample complexity, with errors"
 EXAMPLES = """\

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from symattn._parsing import whole_number
 from symattn.cli._console import Console
-from symattn.cli._options import add_common, model_of, output_file, values_over, whole_number
+from symattn.cli._options import add_common, model_of, output_file, values_over
 from symattn.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from symattn._parsing import long_whole_number
 from symattn.cli._console import Console
-from symattn.cli._options import add_output, long_whole_number, output_directory
+from symattn.cli._options import add_output, output_directory
 from symattn.errors import ComputationFailed, InvalidInput, SymattnError
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ exit status 3: a prediction fails."""
 
 _LARGEST_SEED = 2**32 - 1
 
+# What a comparison has no use for.
+_OF_SUITES = ("suite", "device", "precision", "seed")
+
 
 class PredictionsFail(SymattnError):
     """The run is complete, and the theory is refuted in some prediction."""
@@ -45,15 +49,14 @@ class PredictionsFail(SymattnError):
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="where the files go")
     parser.add_argument("--suite", metavar="NAME", help="quick, paper, scaling or all (quick)")
-    parser.add_argument("--device", default="auto", metavar="NAME", help="auto, cpu or cuda (auto)")
+    parser.add_argument("--device", metavar="NAME", help="auto, cpu or cuda (auto)")
     parser.add_argument(
         "--precision",
-        default="double",
         metavar="NAME",
         help="double or single, of the data that layers are trained on (double)",
     )
     parser.add_argument(
-        "--seed", type=long_whole_number, default=0, metavar="S", help="of all random numbers (0)"
+        "--seed", type=long_whole_number, metavar="S", help="of all random numbers (0)"
     )
     parser.add_argument(
         "--compare", metavar="FILE", help="judge the training results in a CSV file, and train none"
@@ -67,21 +70,23 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
             raise ComputationFailed(
                 f"{package} is missing; pip install 'symattn[verify]' brings it"
             )
-    seed = arguments.seed
+    if arguments.compare is not None:
+        for name in _OF_SUITES:
+            if getattr(arguments, name) is not None:
+                raise InvalidInput(f"compare goes without --{name}", "compare")
+    seed = _or(arguments.seed, 0)
     if not isinstance(seed, int) or not 0 <= seed <= _LARGEST_SEED:
         raise InvalidInput.of("seed", seed, f"a whole number from 0 to {_LARGEST_SEED}")
-    if arguments.compare is not None and arguments.suite is not None:
-        raise InvalidInput("compare goes without --suite", "compare")
 
     from verify.device import choose_device
     from verify.report import write_report
     from verify.run import compare_table, run_suite
     from verify.suites import SUITES
 
-    suite = "quick" if arguments.suite is None else arguments.suite
+    suite = _or(arguments.suite, "quick")
     if suite not in SUITES:
         raise InvalidInput.of("suite", suite, f"one of {', '.join(SUITES)}")
-    device = choose_device(arguments.device, arguments.precision)
+    device = choose_device(_or(arguments.device, "auto"), _or(arguments.precision, "double"))
     out = output_directory(arguments.out)
     if arguments.compare is None:
         result = run_suite(suite, device, seed, out, console.progress)
@@ -95,6 +100,8 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         console.json(result.to_dict())
     else:
         console.result(_table(result, paths))
+    if failures := result.failures():
+        raise ComputationFailed("; ".join(failures))
     failed = list(result.predictions("fails"))
     if failed:
         names = ", ".join(prediction.name for prediction in failed)
@@ -102,18 +109,26 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise PredictionsFail(f"{fail}: {names}")
 
 
+def _or(given: Any, default: Any) -> Any:
+    return default if given is None else given
+
+
 def _table(result: SuiteResult, paths: tuple[Path, ...]) -> str:
     from verify.report.page import summary_sentences
 
     lines: list[str] = []
+    width = max((len(prediction.name) for prediction in result.predictions()), default=0)
     for finding in result.findings:
-        lines += [finding.title, *map(_line, finding.predictions), ""]
+        lines.append(finding.title)
+        lines += [_line(prediction, width) for prediction in finding.predictions]
+        lines += [f"  no result: {finding.failure}"] if finding.failure else []
+        lines.append("")
     lines += summary_sentences(result)
     written = [str(path) for path in paths if path.suffix in (".html", ".json")]
     return "\n".join([*lines, "", "Written:", *written])
 
 
-def _line(prediction: Prediction) -> str:
+def _line(prediction: Prediction, width: int) -> str:
     from symattn._numbers import with_error
 
     measured = predicted = ""
@@ -126,4 +141,4 @@ def _line(prediction: Prediction) -> str:
         predicted = f"more than {predicted}" if prediction.kind == "one-sided" else predicted
     z = "" if prediction.z is None else f"z = {prediction.z:.1f}"
     verdict = "not tested" if prediction.verdict == "shown" else prediction.verdict
-    return f"  {prediction.name:<46} {measured:<24} {predicted:<14} {z:<10} {verdict}"
+    return f"  {prediction.name:<{width}} {measured:<24} {predicted:<14} {z:<10} {verdict}"

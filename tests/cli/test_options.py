@@ -6,15 +6,14 @@ from pathlib import Path
 import pytest
 
 from symattn import ASYMMETRIC, AttentionModel, InvalidInput
+from symattn._parsing import number, whole_number
 from symattn.cli._options import (
     add_common,
     as_typed,
     model_of,
-    number,
     output_directory,
     output_file,
     span,
-    whole_number,
 )
 from symattn.cli._parser import Parser, join_negative_values
 

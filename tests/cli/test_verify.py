@@ -17,6 +17,7 @@ from symattn.cli import main
 pytest.importorskip("torch", reason="torch is not installed")
 
 from tests.verify.made_up import result
+from verify.predictions import Finding
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,6 +68,8 @@ def _one_line(capsys):
         (["--seed", "4294967296"], ["--seed = 4294967296"]),
         (["--seed", "9" * 30], ["--seed = '999"]),
         (["--compare", "mine.csv", "--suite", "quick"], ["--compare", "--suite"]),
+        (["--compare", "mine.csv", "--seed", "1"], ["--compare", "--seed"]),
+        (["--compare", "mine.csv", "--device", "cpu"], ["--compare", "--device"]),
         (["--omega", "0.1"], ["--omega"]),
         (["quick"], ["quick"]),
     ],
@@ -167,6 +170,21 @@ def test_status_0_when_all_hold_and_3_when_one_fails(out, monkeypatch, capsys):
         ("paper", "cpu", "float32", 7, out),
         ("quick", "cpu", "float64", 0, out),
     ]
+
+
+def test_a_finding_without_a_result_is_shown_and_status_1(out, monkeypatch, capsys):
+    without = Finding(title="Concentration", failure="the scatter gives no slope")
+    made = _holding()
+    made = replace(made, findings=(*made.findings, without))
+    monkeypatch.setattr("verify.run.run_suite", lambda *_: made)
+    assert main(["verify", "--out", out]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "symattn: Concentration: the scatter gives no slope\n"
+    assert "no result: the scatter gives no slope" in captured.out
+    # What the others found is there all the same.
+    assert json.loads((Path(out) / "report.json").read_text())["summary"]["holds"] > 0
+    page = (Path(out) / "report.html").read_text()
+    assert page.count("the scatter gives no slope") == 2
 
 
 def test_json_is_one_object_and_that_of_the_file(out, monkeypatch, capsys):

@@ -115,6 +115,12 @@ def test_a_branch_that_is_not_there_is_shown_with_the_reason(compared):
     assert found["semantic.train_loss@line=3"].predicted is not None
 
 
+def test_where_no_branch_is_there_the_comparison_fails(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("lambda,alpha,start,dimension,q,q_error\n0.1,0.3,positional,500,0.1,0.01\n")
+    assert "no branch at any of the settings" in compare(path, silent).failure
+
+
 def test_every_setting_is_solved_once(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(

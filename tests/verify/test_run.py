@@ -64,6 +64,17 @@ def test_a_suite_is_run_and_judged(suite, tmp_path):
     assert measured.error == pytest.approx(np.std(values, ddof=1) / 6**0.5)
 
 
+def test_too_few_measurements_for_one_experiment_leave_the_others(monkeypatch, tmp_path):
+    notes = tmp_path / "notes"
+    few = Tiny(name="few", mean=3.0, predicted=3.0, notes=notes, count=1)
+    right = Tiny(name="right", mean=3.0, predicted=3.0, notes=notes)
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda: [few, right]})
+    result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    [failure] = result.failures()
+    assert failure.startswith("few: 1 measurements do not determine")
+    assert [p.name for p in result.predictions("holds")] == ["right.mean"]
+
+
 def test_what_is_done_is_not_done_again(suite, tmp_path):
     out = tmp_path / "out"
     first = run_suite("tiny", _HERE, 5, out, silent)

@@ -86,11 +86,15 @@ def summary_sentences(result: SuiteResult) -> tuple[str, str]:
 def _summary(result: SuiteResult) -> str:
     verdict, rate = summary_sentences(result)
     failed = list(result.predictions("fails"))
-    kind = "fails" if failed else "holds" if any(result.predictions("holds")) else "shown"
+    kind = "holds" if any(result.predictions("holds")) else "shown"
+    if failed or result.failures():
+        kind = "fails"
     items = "".join(
         f'<li><a href="#{escape(p.name)}">{escape(p.statement)}</a></li>' for p in failed
     )
     listed = f"<p>What fails:</p><ul>{items}</ul>" if failed else ""
+    without = "".join(f"<li>{escape(failure)}</li>" for failure in result.failures())
+    listed += f"<p>Without a result:</p><ul>{without}</ul>" if without else ""
     return (
         f'<section class="summary {kind}" aria-label="Summary"><p>{escape(verdict)}</p>'
         f"{listed}<p>{escape(rate)}</p></section>"
@@ -99,6 +103,8 @@ def _summary(result: SuiteResult) -> str:
 
 def _finding(number: int, finding: Finding, drawings: Mapping[str, str]) -> list[str]:
     parts = [f"<h2>{number}. {escape(finding.title)}</h2>", *_paragraphs(finding.text)]
+    if finding.failure:
+        parts.append(f'<p class="verdict fails">No result: {escape(finding.failure)}</p>')
     if finding.predictions:
         head = "".join(f'<th scope="col">{name}</th>' for name in ("prediction", *_COLUMNS))
         shared = _shared(finding.predictions)

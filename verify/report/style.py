@@ -20,7 +20,8 @@ a { color: var(--link); }
 .summary.fails { border-color: var(--bad); }
 .summary p:first-child { font-size: 1.15rem; font-weight: 600; margin-top: 0; }
 .summary p:last-child { margin-bottom: 0; }
-.verdict { font-weight: 600; white-space: nowrap; }
+.verdict { font-weight: 600; }
+td .verdict { white-space: nowrap; }
 .verdict.holds { color: var(--good); }
 .verdict.fails { color: var(--bad); }
 .verdict.shown { color: var(--faint); font-weight: normal; }
@@ -32,7 +33,7 @@ thead th { font-weight: 600; border-bottom: 2px solid var(--line); }
 tbody th { font-weight: normal; min-width: 15rem; }
 td { font-variant-numeric: tabular-nums; }
 .error { white-space: nowrap; color: var(--faint); }
-figure { margin: 1.2rem 0 1.6rem; max-width: 40rem; }
+figure { margin: 1.2rem 0 1.6rem; max-width: 52rem; }
 figure svg { display: block; width: 100%; height: auto; background: #ffffff; border-radius: 3px; }
 figcaption { font-size: .9rem; color: var(--faint); margin-top: .4rem; max-width: 44rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1.2rem; margin: .6rem 0; }
