@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A file of tests is done by one process: what its tests share is then computed once.
+PARALLEL := --numprocesses auto --dist loadfile
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --progress-bar off --disable-pip-version-check
 
 CREATED := $(VENV)/created.stamp
@@ -43,10 +45,10 @@ verify: $(FOR_TESTS)
 	$(BIN)/symattn verify --out results/verify --verbose
 
 test: $(FOR_TESTS)
-	$(BIN)/python -m pytest -m 'not slow'
+	$(BIN)/python -m pytest -m 'not slow' $(PARALLEL)
 
 test-slow: $(FOR_TESTS)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PARALLEL)
 
 check: $(FOR_TESTS)
 	$(BIN)/symattn derive --check

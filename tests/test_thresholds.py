@@ -35,7 +35,11 @@ def gap(name, model, alpha, digits):
 
 @pytest.mark.parametrize(
     ("name", "omega"),
-    [("alpha_c", 0.4), pytest.param("alpha_c", 0.3, marks=pytest.mark.slow), ("alpha_l", 0.3)],
+    [
+        pytest.param("alpha_c", 0.4, marks=pytest.mark.slow),
+        pytest.param("alpha_c", 0.3, marks=pytest.mark.slow),
+        ("alpha_l", 0.3),
+    ],
 )
 def test_the_gap_changes_sign_within_the_error(name, omega):
     model = AttentionModel(omega=omega)

@@ -17,8 +17,11 @@ _REMARKABLE = 3.0
 
 
 def discussion(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """Paragraphs on the judged predictions that fail; one if none does."""
-    failed = [p for finding in findings for p in finding.predictions if p.verdict == "fails"]
+    """Paragraphs on the tests of the theory that fail; one if none does, none without any test."""
+    tested = [p for finding in findings for p in finding.predictions if p.tested]
+    failed = [p for p in tested if p.verdict == "fails"]
+    if not tested:
+        return ()
     if not failed:
         return (
             "Nothing that was tested contradicts the theory at the rate of false alarms of the "

@@ -41,7 +41,7 @@ def judge(predictions: Sequence[Prediction], family_rate: float) -> tuple[Predic
 
     All that are to be tested are one family for `holm`: if the theory is right in all of them, the
     probability that any fails is at most `family_rate`. Those that are only shown get p and z where
-    they can be compared, for orientation.
+    they can be compared, for orientation. Those that are checked are left as they are.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def judge(predictions: Sequence[Prediction], family_rate: float) -> tuple[Predic
     if not 0 < family_rate < 0.5:
         raise InvalidInput.of("family_rate", family_rate, "between 0 and 1/2")
     weighed = [_weighed(prediction) for prediction in predictions]
-    tested = {i: w.p for i, w in enumerate(weighed) if w.kind != "shown" and w.p is not None}
+    tested = {i: w.p for i, w in enumerate(weighed) if w.tested and w.p is not None}
     rejected = holm(list(tested.values()), family_rate)
     # What is not rejected was held against this rate last.
     last_rate = family_rate / max(1, len(tested) - int(rejected.sum()))
@@ -74,7 +74,9 @@ def judge_findings(findings: Sequence[Finding], family_rate: float) -> tuple[Fin
 
 
 def _weighed(prediction: Prediction) -> Prediction:
-    """With p and z where it can be compared; not judged yet."""
+    """With p and z where it can be compared; not judged yet. What is checked has its verdict."""
+    if prediction.kind == "checked":
+        return prediction
     measured, predicted = prediction.measured, prediction.predicted
     if measured is None or predicted is None:
         return replace(prediction, verdict="shown")

@@ -16,7 +16,7 @@ from verify.statistics import Estimate
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-Kind: TypeAlias = Literal["two-sided", "one-sided", "shown"]
+Kind: TypeAlias = Literal["two-sided", "one-sided", "checked", "shown"]
 Verdict: TypeAlias = Literal["holds", "fails", "shown"]
 Parameters: TypeAlias = Mapping[str, float | str]
 
@@ -44,15 +44,17 @@ class Prediction:
     measured : Estimate or None
         None where nothing could be measured or compared; `note` says why.
     kind : str
-        `two-sided`: the number is as predicted. `one-sided`: it is larger than that. `shown`: it
-        is no test of the theory, and is not judged.
+        `two-sided`: the number is as predicted. `one-sided`: it is larger than that. `checked`: it
+        is larger than that in every run, which says nothing about the theory; whoever makes it
+        gives the verdict. `shown`: it is no test of the theory, and is not judged.
     note : str
         What a reader must know to judge it, such as an approximation.
     jump_share : float or None
         The part of V_hat that jumps of the prox make in the theory, by modulus: 0 where replica
         symmetry can be exact, None where it is not known.
     verdict : str or None
-        None before it is judged (`verify.judgement`), which also sets what follows.
+        None before it is judged (`verify.judgement`), which also sets what follows, but for what is
+        `checked`.
     p, z : float or None
         p-value, and the deviation in units of a normal's standard deviation. For `one-sided`, p is
         that of the value being larger, and z positive where it is.
@@ -83,10 +85,15 @@ class Prediction:
             numbers += [self.measured.value, self.measured.error]
         if not all(number is None or math.isfinite(number) for number in numbers):
             raise InvalidInput.of(f"prediction {self.name}", numbers, "finite numbers")
-        if self.kind != "shown" and not self.comparable:
+        if self.tested and not self.comparable:
             raise InvalidInput.of(
                 f"kind of {self.name}", self.kind, "shown where value or measurement is missing"
             )
+
+    @property
+    def tested(self) -> bool:
+        """Whether it is a statistical test of the theory."""
+        return self.kind in ("one-sided", "two-sided")
 
     @property
     def comparable(self) -> bool:

@@ -23,7 +23,7 @@ from verify.judgement import judge_findings
 from verify.predictions import Finding, SuiteResult
 from verify.store import Store
 from verify.suites import SUITES
-from verify.units import Json, Unit
+from verify.units import Chain, Json, Unit, in_order
 from verify.workers import work
 
 #: The probability with which a suite reports any failure if the theory is right, at most.
@@ -46,7 +46,7 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
     ComputationFailed
         When a unit of work fails.
     """
-    experiments = SUITES[suite]()
+    experiments = SUITES[suite](out / "checkpoints")
     parameters = {"precision": str(device.precision).removeprefix("torch.")}
     header: dict[str, str | int] = {
         "suite": suite,
@@ -66,7 +66,7 @@ def run_suite(suite: str, device: Device, seed: int, out: Path, progress: Progre
 
         found = [_finding(experiment, seed, results) for experiment in experiments]
         findings = judge_findings(found, FAMILY_RATE)
-        units = _units(experiments, seed)
+        units = [unit for piece in _pieces(experiments, seed) for unit in in_order(piece)]
         seconds = sum(store.get(unit.key)["seconds"] for unit in units)
     return SuiteResult(
         suite=suite,
@@ -146,23 +146,29 @@ def _finding(experiment: Experiment, seed: int, results: Results) -> Finding:
         return Finding(title=experiment.name, failure=str(error))
 
 
-def _units(experiments: Sequence[Experiment], seed: int) -> list[Unit]:
-    """All units, each once."""
-    return list({u.key: u for experiment in experiments for u in experiment.units(seed)}.values())
+def _pieces(experiments: Sequence[Experiment], seed: int) -> list[Unit | Chain]:
+    """All units and chains, each once."""
+    pieces = (piece for experiment in experiments for piece in experiment.units(seed))
+    return list({tuple(unit.key for unit in in_order(p)): p for p in pieces}.values())
 
 
 def _work(
     experiments: Sequence[Experiment], store: Store, device: Device, seed: int, progress: Progress
 ) -> None:
-    left = [unit for unit in _units(experiments, seed) if store.get(unit.key) is None]
-    cost, done, before = sum(unit.cost for unit in left), 0.0, time.monotonic()
+    left = []
+    for piece in _pieces(experiments, seed):
+        units = tuple(unit for unit in in_order(piece) if store.get(unit.key) is None)
+        if units:
+            left.append(Chain(units))
     # The longest first: one that starts last would be waited for.
-    left.sort(key=lambda unit: -unit.cost)
+    left.sort(key=lambda chain: -chain.cost)
+    count, cost = sum(len(chain.units) for chain in left), sum(chain.cost for chain in left)
+    done, before = 0.0, time.monotonic()
     if left:
-        progress(f"{len(left)} pieces of work")
+        progress(f"{count} pieces of work")
     for number, finished in enumerate(work(left, device), start=1):
         unit, result, seconds = finished
         store.put(unit.key, {"seconds": seconds, "result": result})
         done += unit.cost
         minutes = max(0.0, (time.monotonic() - before) * (cost - done) / done / 60)
-        progress(f"{number} of {len(left)} done, about {minutes:.1f} min left: {unit.key[:-13]}")
+        progress(f"{number} of {count} done, about {minutes:.1f} min left: {unit.key[:-13]}")

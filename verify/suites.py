@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from symattn.model import ASYMMETRIC, AttentionModel
 from symattn.overlaps import Overlaps
 from verify.experiments import Experiment
 from verify.experiments.concentration import Concentration
+from verify.experiments.crossover import Crossover
 from verify.experiments.minima import Minima
 from verify.experiments.protocol import Protocol
 from verify.experiments.random_starts import RandomStarts
@@ -17,7 +19,9 @@ from verify.experiments.several_minima import SeveralMinima
 from verify.experiments.slopes import Slopes
 from verify.experiments.trajectory import Trajectory
 from verify.experiments.transition import Transition
+from verify.experiments.two_mechanisms import TwoMechanisms
 from verify.experiments.weak_learning import WeakLearning
+from verify.histogram.task import HistogramTask
 
 _PAPER = AttentionModel()
 #: With a penalty at which the prox does not jump: there replica symmetry is exact.
@@ -26,7 +30,7 @@ _STRONG = AttentionModel(lam=0.1)
 _ALPHA = 1.5
 
 
-def _quick() -> list[Experiment]:
+def _quick(_: Path) -> list[Experiment]:
     sizes = {240: 32, 500: 32, 1000: 16}
     return [
         Minima(
@@ -58,7 +62,7 @@ def _quick() -> list[Experiment]:
     ]
 
 
-def _paper() -> list[Experiment]:
+def _paper(_: Path) -> list[Experiment]:
     sizes = {500: 64, 1000: 32, 2000: 8}
     return [
         Minima(
@@ -133,7 +137,7 @@ def _paper() -> list[Experiment]:
     ]
 
 
-def _scaling() -> list[Experiment]:
+def _scaling(_: Path) -> list[Experiment]:
     return [
         Concentration(
             name="concentration",
@@ -160,16 +164,70 @@ def _scaling() -> list[Experiment]:
     ]
 
 
-def _all() -> list[Experiment]:
-    """All but the quick one, whose questions the others ask with more training sets."""
-    return [*_paper(), *_scaling()]
+def _histogram(kept: Path) -> list[Experiment]:
+    """Fewer epochs than published: 50 of 200, then 20 of 100."""
+    task = HistogramTask()
+    return [
+        TwoMechanisms(
+            name="histogram",
+            task=task,
+            sequences=50_000,
+            runs=10,
+            epochs=(1, 5, *range(10, 51, 10)),
+            lifted_epochs=(1, 10, 20),
+            kept=kept,
+        ),
+        Crossover(
+            name="crossover",
+            task=task,
+            sequences=50_000,
+            counts=(30, 100, 300, 1000, 3000, 10_000, 34_000),
+            runs=5,
+            steps=15_000,
+            readings=6,
+            kept=kept,
+        ),
+    ]
 
 
-#: The experiments of every suite by its name.
-SUITES: Mapping[str, Callable[[], list[Experiment]]] = {
+def _histogram_short(kept: Path) -> list[Experiment]:
+    """The same on fewer sequences, with which it still learns."""
+    task = HistogramTask()
+    return [
+        TwoMechanisms(
+            name="histogram",
+            task=task,
+            sequences=8000,
+            runs=3,
+            epochs=(2, 4, 8),
+            lifted_epochs=(1, 2),
+            kept=kept,
+        ),
+        Crossover(
+            name="crossover",
+            task=task,
+            sequences=8000,
+            counts=(300, 3000),
+            runs=3,
+            steps=600,
+            readings=3,
+            kept=kept,
+        ),
+    ]
+
+
+def _all(kept: Path) -> list[Experiment]:
+    """All but quick and short ones, whose questions the others ask with more runs."""
+    return [*_paper(kept), *_scaling(kept), *_histogram(kept)]
+
+
+#: The experiments of every suite by its name, given the directory where they may keep files.
+SUITES: Mapping[str, Callable[[Path], list[Experiment]]] = {
     "quick": _quick,
     "paper": _paper,
     "scaling": _scaling,
+    "histogram": _histogram,
+    "histogram-short": _histogram_short,
     "all": _all,
 }
 

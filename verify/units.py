@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import Field, replace
+from dataclasses import Field, dataclass, replace
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -36,6 +36,23 @@ class Unit(Protocol):
 
     def run(self, device: Device) -> Json:
         """The result, as JSON can hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Units that are done one after the other: each may need files that the one before has left."""
+
+    units: tuple[Unit, ...]
+
+    @property
+    def cost(self) -> float:
+        """Seconds for all of them, roughly."""
+        return sum(unit.cost for unit in self.units)
+
+
+def in_order(work: Unit | Chain) -> tuple[Unit, ...]:
+    """The units of a chain, or the one."""
+    return work.units if isinstance(work, Chain) else (work,)
 
 
 def unit_key(kind: str, description: str, everything: Any) -> str:

@@ -22,7 +22,7 @@ from typing import IO, Any, NamedTuple
 from symattn._processes import processes
 from symattn.errors import ComputationFailed
 from verify.device import Device
-from verify.units import Json, Unit
+from verify.units import Chain, Json, Unit, in_order
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -35,8 +35,10 @@ class Done(NamedTuple):
     seconds: float
 
 
-def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
+def work(pieces: Sequence[Unit | Chain], device: Device) -> Iterator[Done]:
     """The results of units, as they come: on a processor by as many processes as there are cores.
+
+    A chain is done by one of them.
 
     Raises
     ------
@@ -46,18 +48,18 @@ def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
         When a process does not end well.
     """
     if device.kind != "cpu":
-        yield from (_timed(unit, device) for unit in units)
+        yield from (_timed(unit, device) for piece in pieces for unit in in_order(piece))
         return
-    count = min(processes(), len(units))
-    waiting: queue.SimpleQueue[Unit] = queue.SimpleQueue()
+    count = min(processes(), len(pieces))
+    waiting: queue.SimpleQueue[Unit | Chain] = queue.SimpleQueue()
     finished: queue.SimpleQueue[Done | Exception] = queue.SimpleQueue()
-    for unit in units:
-        waiting.put(unit)
+    for piece in pieces:
+        waiting.put(piece)
     with ExitStack() as stack:
         for _ in range(count):
             worker = stack.enter_context(_Worker(device))
             threading.Thread(target=_serve, args=(worker, waiting, finished), daemon=True).start()
-        for _ in units:
+        for _ in (unit for piece in pieces for unit in in_order(piece)):
             done = finished.get()
             if isinstance(done, Exception):
                 raise done
@@ -66,17 +68,18 @@ def work(units: Sequence[Unit], device: Device) -> Iterator[Done]:
 
 def _serve(
     worker: _Worker,
-    waiting: queue.SimpleQueue[Unit],
+    waiting: queue.SimpleQueue[Unit | Chain],
     finished: queue.SimpleQueue[Done | Exception],
 ) -> None:
     """Give units to a process until none is left."""
     while True:
         try:
-            unit = waiting.get_nowait()
+            piece = waiting.get_nowait()
         except queue.Empty:
             return
         try:
-            finished.put(worker.run(unit))
+            for unit in in_order(piece):
+                finished.put(worker.run(unit))
         except Exception as error:
             finished.put(error)
             return

@@ -24,9 +24,10 @@ examples:
   symattn verify --compare mine.csv --out mine        your own training results
 
 suites: quick (the core predictions), paper (the published figures and appendices), scaling (how
-finite dimensions approach the limit), all. It writes report.html, report.json and figures, and
-keeps its measurements, so that the same command goes on after an interruption. If the theory is
-right, a suite fails with a probability of at most 0.001.
+finite dimensions approach the limit), histogram (transformers that count, by positions or by
+meaning), histogram-short, and all (paper, scaling and histogram). It writes report.html,
+report.json and figures, and keeps its measurements, so that the same command goes on after an
+interruption. If the theory is right, a suite fails with a probability of at most 0.001.
 
 columns of the CSV file: alpha, start (semantic or positional) and dimension; any of q, m, theta,
 train_loss and test_error, each with NAME_error, its standard error, or NAME_std and seeds; and,
@@ -48,7 +49,7 @@ class PredictionsFail(SymattnError):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="DIR", help="where the files go")
-    parser.add_argument("--suite", metavar="NAME", help="quick, paper, scaling or all (quick)")
+    parser.add_argument("--suite", metavar="NAME", help="see below (quick)")
     parser.add_argument("--device", metavar="NAME", help="auto, cpu or cuda (auto)")
     parser.add_argument(
         "--precision",
@@ -65,7 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    for package in ("torch", "matplotlib"):
+    for package in ("torch", "matplotlib", "safetensors"):
         if find_spec(package) is None:
             raise ComputationFailed(
                 f"{package} is missing; pip install 'symattn[verify]' brings it"
@@ -138,7 +139,8 @@ def _line(prediction: Prediction, width: int) -> str:
     if prediction.predicted is not None:
         # More figures than the measurement has mean nothing beside it.
         predicted = f"{prediction.predicted:.6g}"
-        predicted = f"more than {predicted}" if prediction.kind == "one-sided" else predicted
+        if prediction.kind in ("one-sided", "checked"):
+            predicted = f"more than {predicted}"
     z = "" if prediction.z is None else f"z = {prediction.z:.1f}"
     verdict = "not tested" if prediction.verdict == "shown" else prediction.verdict
     return f"  {prediction.name:<{width}} {measured:<24} {predicted:<14} {z:<10} {verdict}"

@@ -249,7 +249,15 @@ def test_a_full_disk_is_one_line_and_status_1():
         pytest.skip("this system has no /dev/full")
     with open("/dev/full", "w") as full:
         finished = subprocess.run(
-            [sys.executable, "-m", "symattn", "derive", "--check", "--json"],
+            [
+                sys.executable,
+                "-m",
+                "symattn",
+                "solve",
+                "--lambda=0.1",
+                "--alpha=0.5",
+                "--branch=zero",
+            ],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -217,7 +217,7 @@ from tests.verify.tiny_suite import Tiny
 from verify import suites, workers
 notes = Path(sys.argv[2])
 tiny = Tiny(name="tiny", mean=3.0, predicted=3.0, notes=notes, count=6, seconds=0.3)
-suites.SUITES["quick"] = lambda: [tiny]
+suites.SUITES["quick"] = lambda _: [tiny]
 workers.processes = lambda: int(sys.argv[3])
 from symattn.cli import main
 sys.exit(main(["verify", "--device", "cpu", "--json", "--verbose", "--out", sys.argv[1]]))

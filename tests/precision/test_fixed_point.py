@@ -85,6 +85,7 @@ def test_the_table_shows_every_digit_that_is_known(point):
         assert abs(mpf(value) - point.overlaps.V) + point.errors["V"] <= mpf(error)
 
 
+@pytest.mark.slow
 def test_fourteen_digits_are_doubles(point):
     found = solve(SMOOTH, 1.5, branch="positional", digits=14)
     ours = found["positional"]

@@ -113,7 +113,12 @@ def texts_of_three_tokens():
 
 
 @pytest.mark.parametrize(
-    "name", ["hash seed 0", pytest.param("hash seed 1", marks=pytest.mark.slow), "flint"]
+    "name",
+    [
+        pytest.param("hash seed 0", marks=pytest.mark.slow),
+        pytest.param("hash seed 1", marks=pytest.mark.slow),
+        "flint",
+    ],
 )
 def test_the_same_bytes_come_out_everywhere(name, tmp_path):
     variables = ENVIRONMENTS[name]

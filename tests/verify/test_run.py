@@ -26,7 +26,7 @@ def suite(monkeypatch, tmp_path):
     """The notes of what was done by a suite of two experiments that share their units."""
     notes = tmp_path / "notes"
 
-    def experiments():
+    def experiments(_):
         return [
             Tiny(name="right", mean=3.0, predicted=3.0, notes=notes),
             Tiny(name="wrong", mean=3.0, predicted=300.0, notes=notes),
@@ -68,7 +68,7 @@ def test_too_few_measurements_for_one_experiment_leave_the_others(monkeypatch, t
     notes = tmp_path / "notes"
     few = Tiny(name="few", mean=3.0, predicted=3.0, notes=notes, count=1)
     right = Tiny(name="right", mean=3.0, predicted=3.0, notes=notes)
-    monkeypatch.setattr(run, "SUITES", {"tiny": lambda: [few, right]})
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [few, right]})
     result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     [failure] = result.failures()
     assert failure.startswith("few: 1 measurements do not determine")
@@ -106,6 +106,92 @@ def test_a_failure_keeps_what_was_done_before_it(suite, tmp_path, monkeypatch):
     assert len(_done(suite)) == 3
     run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
     assert len(_done(suite)) == len(set(_done(suite))) == 6
+
+
+def _chained(notes, **changes):
+    """An experiment with one chain of six units."""
+    given = {"name": "chained", "mean": 3.0, "predicted": 3.0, "chained": True}
+    return Tiny(notes=notes, **{**given, **changes})
+
+
+def _keys(experiment, seed=5):
+    [chain] = experiment.units(seed)
+    return [unit.key for unit in chain.units]
+
+
+def test_a_chain_is_done_in_order_and_goes_on_where_it_was_interrupted(tmp_path, monkeypatch):
+    notes = tmp_path / "notes"
+    experiment = _chained(notes)
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [experiment]})
+    told = []
+
+    def interrupted(text):
+        told.append(text)
+        if "2 of 6 done" in text:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_suite("tiny", _HERE, 5, tmp_path / "out", interrupted)
+    assert _done(notes) == _keys(experiment)[:2]
+    gone_on = run_suite("tiny", _HERE, 5, tmp_path / "out", told.append)
+    assert _done(notes) == _keys(experiment)
+    assert told[0] == "6 pieces of work"
+    assert sum("of 4 done" in text for text in told) == 4
+    # The numbers are those of units by themselves.
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [replace(experiment, chained=False)]})
+    alone = run_suite("tiny", _HERE, 5, tmp_path / "alone", silent)
+    assert _numbers(gone_on) == _numbers(alone)
+
+
+def test_what_is_done_of_a_chain_may_be_anywhere_in_it(tmp_path, monkeypatch):
+    notes = tmp_path / "notes"
+    experiment = _chained(notes)
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [experiment]})
+    first = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    path = tmp_path / "out" / "measurements.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], *lines[4:6]]))
+    again = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    keys = _keys(experiment)
+    assert _done(notes)[6:] == [keys[1], keys[2], keys[5]]
+    assert _numbers(again) == _numbers(first)
+
+
+def test_a_chain_that_two_experiments_have_is_done_once(tmp_path, monkeypatch):
+    notes = tmp_path / "notes"
+    both = [_chained(notes), _chained(notes, name="other", predicted=300.0)]
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: both})
+    result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    assert _done(notes) == _keys(both[0])
+    assert [p.verdict for p in result.predictions()] == ["holds", "fails"]
+
+
+def test_the_longest_piece_is_begun_first(tmp_path, monkeypatch):
+    """Six units of cost 1 are one of cost 6, if they are a chain."""
+    notes = tmp_path / "notes"
+    experiments = [
+        Tiny(name="single", mean=1.0, predicted=1.0, notes=notes),
+        _chained(notes, name="short", mean=2.0, count=3),
+        _chained(notes),
+    ]
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: experiments})
+    run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    assert _done(notes)[:9] == _keys(experiments[2]) + _keys(experiments[1])
+    assert len(set(_done(notes))) == 15
+
+
+def test_experiments_may_keep_files_beside_the_measurements(tmp_path, monkeypatch):
+    notes, places = tmp_path / "notes", []
+
+    def experiments(place):
+        places.append(place)
+        return [_chained(notes)]
+
+    monkeypatch.setattr(run, "SUITES", {"tiny": experiments})
+    run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    [place] = places
+    assert place.parent == tmp_path / "out"
+    assert not place.is_file()
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(suite, tmp_path):
@@ -179,7 +265,7 @@ def test_a_unit_that_fails_ends_the_run(tmp_path, monkeypatch):
         raise ComputationFailed("no number; try another --seed")
 
     monkeypatch.setattr("tests.verify.tiny_suite.Noted.run", fails)
-    monkeypatch.setattr(run, "SUITES", {"tiny": lambda: [experiment]})
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [experiment]})
     with pytest.raises(ComputationFailed, match="try another --seed"):
         run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
 

@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,12 +10,14 @@ import pytest
 from tests.verify.experiments.made_up_rows import along
 from tests.verify.made_up import result
 from verify.experiments.trajectory import MessagePassing, PredictedPath
+from verify.histogram.segments import EXAMPLES, Segment
 from verify.judgement import judge_findings
 from verify.ranks import Ranks
 from verify.suites import SUITES
 from verify.theory import TheoryAt, ThresholdOf, loss_of_zero
 from verify.trained_responses import TrainedResponses
 from verify.trained_sets import TrainedSets
+from verify.units import in_order
 from verify.zero_stiffness import ZeroStiffness
 
 _POINT = {
@@ -97,8 +100,34 @@ def _measured(unit):
     return rows
 
 
+def _trained(segment):
+    """Transformers that learn, and keep their mechanism."""
+    generator = np.random.default_rng(zlib.crc32(segment.key.encode()))
+    kind = (segment.plan.lifted or segment.plan).restriction
+    sign = {"positional": -1.0, "semantic": 1.0, "none": 0.3}[kind]
+    length = segment.plan.task.length
+    return [
+        {
+            "seed": seed,
+            "epoch": segment.last,
+            "train_loss": 0.01,
+            "test_loss": 0.01,
+            "test_accuracy": 0.99 + 0.001 * generator.standard_normal(),
+            "moved": 10 + 0.1 * generator.standard_normal(),
+            "moved_in_all": 20.0,
+            "mechanism": {"index": sign * (0.95 + 0.01 * generator.standard_normal())},
+            "examples": generator.dirichlet(np.ones(length), (len(EXAMPLES), length)).tolist()
+            if run == 0
+            else None,
+        }
+        for run, seed in enumerate(segment.plan.seeds)
+    ]
+
+
 def _result(unit):
     match unit:
+        case Segment():
+            return _trained(unit)
         case TheoryAt():
             return {repr(alpha): _POINT_WITH_ERRORS for alpha in unit.alphas}
         case ThresholdOf():
@@ -108,8 +137,16 @@ def _result(unit):
     return _measured(unit)
 
 
-# `all` is `paper` and `scaling` together.
-@pytest.mark.parametrize("suite", ["quick", "all"])
+def _units(experiments, seed):
+    """Of all experiments, in chains or not."""
+    return [u for e in experiments for piece in e.units(seed) for u in in_order(piece)]
+
+
+# `all` is `paper`, `scaling` and `histogram` together.
+_APART = ["quick", "histogram-short", "all"]
+
+
+@pytest.mark.parametrize("suite", _APART)
 def test_a_suite_of_planted_numbers_comes_to_its_end(suite):
     """A result refuses names that are there twice, which a run would only see at its end."""
     known = {}
@@ -119,38 +156,63 @@ def test_a_suite_of_planted_numbers_comes_to_its_end(suite):
             known[unit.key] = _result(unit)
         return known[unit.key]
 
-    experiments = SUITES[suite]()
+    experiments = SUITES[suite](Path("kept"))
     findings = judge_findings([e.finding(3, results) for e in experiments], 1e-3)
     made = result(suite=suite, findings=findings)
     assert len(findings) == len(experiments)
     assert any(made.predictions("holds"))
     json.dumps(made.to_dict(), allow_nan=False)
     # Nothing is asked for that is not among the units, and nothing is done in vain.
-    assert known.keys() == {unit.key for e in experiments for unit in e.units(3)}
+    assert known.keys() == {unit.key for unit in _units(experiments, 3)}
 
 
 def test_the_suites_are_those_of_the_command():
-    assert list(SUITES) == ["quick", "paper", "scaling", "all"]
-    names = {suite: [e.name for e in SUITES[suite]()] for suite in SUITES}
-    assert names["all"] == names["paper"] + names["scaling"]
+    assert list(SUITES) == ["quick", "paper", "scaling", "histogram", "histogram-short", "all"]
+    names = {suite: [e.name for e in SUITES[suite](Path("kept"))] for suite in SUITES}
+    assert names["all"] == names["paper"] + names["scaling"] + names["histogram"]
+    # The short one has the experiments of the other.
+    assert names["histogram-short"] == names["histogram"]
 
 
-@pytest.mark.parametrize("suite", ["quick", "all"])
+@pytest.mark.parametrize("suite", _APART)
 def test_one_key_is_one_piece_of_work(suite):
     """Units may be shared by experiments, but no two different ones have one key."""
-    units = {}
-    for experiment in SUITES[suite]():
-        own = experiment.units(3)
+    units, experiments = {}, SUITES[suite](Path("kept"))
+    for experiment in experiments:
+        own = _units([experiment], 3)
         assert len({unit.key for unit in own}) == len(own)
         for unit in own:
             assert units.setdefault(unit.key, unit) == unit
-    assert {unit.key for e in SUITES[suite]() for unit in e.units(3)} == units.keys()
+    assert {unit.key for unit in _units(SUITES[suite](Path("kept")), 3)} == units.keys()
+
+
+@pytest.mark.parametrize("suite", ["histogram", "histogram-short"])
+def test_files_are_kept_where_the_suite_is_told_to(suite):
+    """And keys do not tell where that is."""
+    here, there = (_units(SUITES[suite](Path(place)), 3) for place in ("here", "there"))
+    assert {unit.kept for unit in here} == {Path("here")}
+    assert {unit.kept for unit in there} == {Path("there")}
+    assert [unit.key for unit in here] == [unit.key for unit in there]
+
+
+@pytest.mark.parametrize("suite", ["histogram", "histogram-short"])
+def test_there_are_sequences_enough_for_every_training_set(suite):
+    plans = {unit.plan for unit in _units(SUITES[suite](Path("kept")), 3)}
+    for plan in plans:
+        assert len(plan.draw().train) == plan.train_count or plan.train_count is None
 
 
 def test_another_seed_is_other_work():
     def trained(seed):
-        units = [u for e in SUITES["all"]() for u in e.units(seed) if hasattr(u, "seeds")]
-        return {unit.key for unit in units}, {s for unit in units for s in unit.seeds}
+        units = _units(SUITES["all"](Path("kept")), seed)
+        segments = [unit for unit in units if isinstance(unit, Segment)]
+        others = [unit for unit in units if hasattr(unit, "seeds")]
+        assert segments
+        assert others
+        keys = {unit.key for unit in (*segments, *others)}
+        plans = [segment.plan for segment in segments]
+        seeds = {s for work in (*plans, *others) for s in work.seeds}
+        return keys, seeds, {plan.sequences_seed for plan in plans}
 
     first, second = trained(3), trained(4)
     for one, other in zip(first, second, strict=True):

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from verify.units import divided
+from tests.verify.tiny_units import Square
+from verify.units import Chain, divided, in_order
 
 
 @dataclass(frozen=True)
@@ -25,3 +26,13 @@ def test_units_have_all_seeds_in_order_and_take_some_seconds(seconds):
     assert all(len(unit.seeds) == 1 or unit.cost <= 10 for unit in units)
     assert all(len(unit.seeds) <= 16 and unit.seconds == seconds for unit in units)
     assert len(units) <= max(3, seconds * 40 / 4)
+
+
+def test_a_chain_is_its_units_in_order_and_costs_what_they_cost():
+    units = Square(3.0), Square(-1.0), Square(2.5)
+    chain = Chain(units)
+    assert in_order(chain) == units
+    # 1 + |x| for each
+    assert chain.cost == pytest.approx(4.0 + 2.0 + 3.5)
+    assert in_order(units[0]) == (units[0],)
+    assert Chain(units) == chain != Chain(units[::-1])

@@ -22,6 +22,7 @@ from tests.verify.tiny_units import (
     Unreadable,
 )
 from verify.device import choose_device
+from verify.units import Chain
 from verify.workers import work
 
 _CPU = choose_device("cpu")
@@ -58,8 +59,10 @@ def _begun(place):
 @pytest.mark.parametrize("count", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_how_many_processes_there_are(count, processes):
     processes(count)
-    units = [*map(Square, _NUMBERS), Talking(9.0), Large(4.0)]
-    done = list(work(units, _CPU))
+    chain = Chain((Square(6.0), Talking(9.0), Square(-3.5)))
+    pieces = [*map(Square, _NUMBERS), chain, Large(4.0)]
+    units = [*map(Square, _NUMBERS), *chain.units, Large(4.0)]
+    done = list(work(pieces, _CPU))
     assert {d.unit for d in done} == set(units)
     assert len(done) == len(units)
     for unit, result, seconds in done:
@@ -74,6 +77,25 @@ def test_results_do_not_depend_on_how_many_processes_there_are(count, processes)
     assert not any(map(_is_running, used))
     [large] = [d.result for d in done if isinstance(d.unit, Large)]
     assert large["filling"] == 600_000 * "0"
+    # One process does a chain, in order.
+    of_chain = [d for d in done if d.unit in chain.units]
+    assert tuple(d.unit for d in of_chain) == chain.units
+    assert len({d.result["process"] for d in of_chain}) == 1
+
+
+@pytest.mark.slow
+def test_a_long_chain_leaves_other_work_to_other_processes(processes, tmp_path):
+    """And there are no more processes than pieces."""
+    processes(8)
+    chain = Chain(tuple(Sleeping(n, place=tmp_path, seconds=1.0) for n in (1.0, 2.0, 3.0)))
+    done = list(work([chain, *map(Square, _NUMBERS)], _CPU))
+    assert len(done) == 3 + len(_NUMBERS)
+    of_chain = [d for d in done if d.unit in chain.units]
+    assert tuple(d.unit for d in of_chain) == chain.units
+    [its] = {d.result["process"] for d in of_chain}
+    others = {d.result["process"] for d in done if d.unit not in chain.units}
+    assert its not in others
+    assert len(_begun(tmp_path)) == 1
 
 
 def test_one_unit_has_one_process_of_its_own(processes, tmp_path, monkeypatch):
@@ -94,6 +116,20 @@ def test_on_a_gpu_there_is_one_process():
     assert [d.result["process"] for d in work([Square(2.0), Square(3.0)], gpu)] == 2 * [os.getpid()]
     with pytest.raises(ComputationFailed, match="no square"):
         list(work([Failing(3.0)], gpu))
+    chain = Chain((Square(3.0), Square(1.0)))
+    done = list(work([Square(2.0), chain, Square(4.0)], gpu))
+    assert [d.unit.number for d in done] == [2.0, 3.0, 1.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", ["cuda", pytest.param("cpu", marks=pytest.mark.slow)])
+def test_after_a_failure_the_rest_of_a_chain_is_not_begun(kind, processes, tmp_path):
+    processes(1)
+    chain = Chain((Square(1.0), Failing(3.0), Sleeping(2.0, place=tmp_path, seconds=0.0)))
+    results = work([chain], replace(_CPU, kind=kind))
+    assert next(results).result["square"] == 1.0
+    with pytest.raises(ComputationFailed, match="no square"):
+        next(results)
+    assert _begun(tmp_path) == []
 
 
 @pytest.mark.parametrize(

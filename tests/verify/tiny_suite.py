@@ -13,7 +13,7 @@ import numpy as np
 from verify.experiments import Results
 from verify.predictions import Finding, Prediction
 from verify.statistics import extrapolate
-from verify.units import Unit, training_seeds, unit_key
+from verify.units import Chain, Unit, in_order, training_seeds, unit_key
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,15 +50,18 @@ class Tiny:
     notes: Path
     count: int = 6
     seconds: float = 0.0
+    chained: bool = False
 
-    def units(self, seed: int) -> Sequence[Unit]:
+    def units(self, seed: int) -> Sequence[Unit | Chain]:
         seeds = training_seeds(seed, "tiny", 10, self.count)
-        return [
+        units = [
             Noted(seed=s, mean=self.mean, notes=self.notes, seconds=self.seconds) for s in seeds
         ]
+        return [Chain(tuple(units))] if self.chained else units
 
     def finding(self, seed: int, results: Results) -> Finding:
-        values = [results(unit)["value"] for unit in self.units(seed)]
+        units = (unit for piece in self.units(seed) for unit in in_order(piece))
+        values = [results(unit)["value"] for unit in units]
         prediction = Prediction(
             name=f"{self.name}.mean",
             statement="the mean",

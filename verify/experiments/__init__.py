@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from verify.predictions import Finding
-from verify.units import Unit
+from verify.units import Chain, Unit
 
 Results: TypeAlias = Callable[[Unit], Any]
 """The result of a finished unit."""
@@ -19,7 +19,7 @@ class Experiment(Protocol):
     def name(self) -> str:
         """A short name, the only one of a suite, that its predictions and figures begin with."""
 
-    def units(self, seed: int) -> Sequence[Unit]:
+    def units(self, seed: int) -> Sequence[Unit | Chain]:
         """All the work, given the seed of the suite."""
 
     def finding(self, seed: int, results: Results) -> Finding:

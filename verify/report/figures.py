@@ -57,13 +57,15 @@ class Points:
 class Panel:
     """One pair of axes.
 
-    `label` names y; `line`, if given, is a horizontal line: its height and name.
+    `label` names y; `line`, if given, is a horizontal line: its height and name; y is drawn
+    logarithmically if `logarithmic`.
     """
 
     label: str
     curves: Sequence[Curve]
     points: Sequence[Points]
     line: tuple[float, str] | None = None
+    logarithmic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,8 +84,13 @@ class Limit:
     predicted: float | None = None
 
 
-def panels_figure(panels: Sequence[Panel], x_label: str, title: str = "") -> Figure:
-    """Panels below each other over one x, such as the sample complexity or the iteration."""
+def panels_figure(
+    panels: Sequence[Panel], x_label: str, title: str = "", logarithmic: bool = False
+) -> Figure:
+    """Panels below each other over one x, such as the sample complexity or the iteration.
+
+    logarithmic: of x.
+    """
     with rc_context(SETTINGS):
         figure = Figure(figsize=(5.6, 0.7 + 2.1 * len(panels)), layout="constrained")
         column = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
@@ -97,6 +104,10 @@ def panels_figure(panels: Sequence[Panel], x_label: str, title: str = "") -> Fig
                 height, name = panel.line
                 axes.axhline(height, color="0.45", linestyle=":", label=name)
             axes.set_ylabel(panel.label)
+            if panel.logarithmic:
+                axes.set_yscale("log")
+        if logarithmic:
+            column[-1].set_xscale("log")
         column[0].set_title(title, fontsize=8)
         column[-1].set_xlabel(x_label)
         _legend(figure, column, 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -62,25 +61,37 @@ def page(result: SuiteResult, drawings: Mapping[str, str]) -> str:
 
 def summary_sentences(result: SuiteResult) -> tuple[str, str]:
     """How many predictions hold, and what that is worth."""
-    counts = Counter(prediction.verdict for prediction in result.predictions())
-    tested = counts["holds"] + counts["fails"]
-    if tested == 0:
-        verdict = "No prediction was tested."
-    elif counts["fails"] == 0:
-        verdict = (
-            "The prediction tested holds." if tested == 1 else f"All {tested} predictions hold."
-        )
-    else:
-        fails = "fails" if counts["fails"] == 1 else "fail"
-        verdict = f"{counts['fails']} of {tested} predictions {fails}."
-    rate = (
-        f"If the theory is right in all of them, any fails with a probability of at most "
-        f"{result.family_rate:g}."
+    judged = [p for p in result.predictions() if p.verdict in ("holds", "fails")]
+    tests = [p for p in judged if p.tested]
+    checks = [p for p in judged if not p.tested]
+    verdict = " ".join(
+        _how_many(kind, of)
+        for kind, of in (("prediction", tests), ("statement on trained transformers", checks))
+        if of
     )
-    if counts["shown"]:
-        are = "number is" if counts["shown"] == 1 else "numbers are"
-        rate += f" {counts['shown']} more {are} shown without a test."
-    return verdict, rate
+    worth = ""
+    if tests:
+        worth = (
+            f"If the theory is right in all of them, any prediction fails with a probability of at "
+            f"most {result.family_rate:g}. "
+        )
+    if checks:
+        worth += "A statement on trained transformers holds if every run satisfies it. "
+    if shown := len(list(result.predictions("shown"))):
+        are = "number is" if shown == 1 else "numbers are"
+        worth += f"{shown} more {are} shown without a test."
+    return verdict or "No prediction was tested.", worth.strip()
+
+
+def _how_many(kind: str, judged: Sequence[Prediction]) -> str:
+    failed = sum(prediction.verdict == "fails" for prediction in judged)
+    noun, _, rest = kind.partition(" ")
+    if len(judged) == 1:
+        return f"The {kind} {'fails' if failed else 'holds'}."
+    several = f"{noun}s {rest}".strip()
+    if failed == 0:
+        return f"All {len(judged)} {several} hold."
+    return f"{failed} of {len(judged)} {several} {'fails' if failed == 1 else 'fail'}."
 
 
 def _summary(result: SuiteResult) -> str:
@@ -171,7 +182,7 @@ def _measured(prediction: Prediction) -> str:
 def _predicted(prediction: Prediction) -> str:
     if prediction.predicted is None:
         return ""
-    if prediction.kind != "one-sided":
+    if prediction.kind not in ("one-sided", "checked"):
         return _number(prediction.predicted, prediction.predicted_error)
     if prediction.predicted_error == 0:
         return f"more than {prediction.predicted:g}"
