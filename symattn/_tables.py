@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from symattn.threshold_curves import ThresholdCurve
     from symattn.thresholds import Threshold
 
-_MEANINGS = {
+#: Numbers of a fixed point to their definitions.
+MEANINGS = {
     "q": "Q^T Sigma Q/d",
     "m": "p_1.Q/sqrt(d)",
     "V": "response of Q",
@@ -57,7 +58,7 @@ def fixed_point_lines(point: FixedPoint) -> list[str]:
     """One fixed point: a row for each number, its error and meaning, then what to think of it."""
     values = point.numbers
     numbers = [
-        (name, values[name], point.errors[name], meaning) for name, meaning in _MEANINGS.items()
+        (name, values[name], point.errors[name], meaning) for name, meaning in MEANINGS.items()
     ]
     return [f"{point.branch} fixed point", *_rows(numbers), *_judgement(point)]
 

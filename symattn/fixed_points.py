@@ -28,13 +28,12 @@ from symattn._tables import fixed_point_lines, solution_table
 from symattn._typing import FloatArray
 from symattn.baselines import linear_baseline
 from symattn.errors import ComputationFailed, InvalidInput, NotFound
-from symattn.kernels.generated.numba_l2_r1_t1 import train_loss_direct_gradient
 from symattn.model import AttentionModel
 from symattn.overlaps import Hats, Overlaps
 from symattn.quadrature import _columns as columns
 from symattn.quadrature.expectations import Expectations, Resolution, channel_expectations
 from symattn.quadrature.generalization_error import mean_test_loss
-from symattn.state_evolution import Step
+from symattn.state_evolution import Step, direct_loss_gradient
 from symattn.zero_point import ZeroPoint, zero_point
 
 BRANCHES = ("semantic", "positional", "uninformed", "zero")
@@ -520,19 +519,7 @@ def train_loss_direct_moved(
     model: AttentionModel, alpha: float, step: Step, moved: FloatArray
 ) -> float:
     """How much `train_loss_direct` changes at most, to first order, when overlaps do by `moved`."""
-    means = step.expectations.means
-    gradient = train_loss_direct_gradient(
-        alpha,
-        *step.hats,
-        means[columns.DQ_G_SQUARED],
-        means[columns.DM_G_SQUARED],
-        means[columns.DTHETA_G_SQUARED],
-        means[columns.RESPONSE],
-        step.overlaps.V,
-        model.lam,
-        model.require_solvable(),
-    )
-    return float(np.abs(gradient) @ moved)
+    return float(np.abs(direct_loss_gradient(model, alpha, step)) @ moved)
 
 
 def described(
@@ -545,7 +532,7 @@ def described(
 ) -> FixedPoint:
     """The fixed point at `refined.fine.overlaps`, with what costs further evaluations."""
     step = refined.fine
-    test_error, test_error_error = _test_error(model, step.overlaps, refined.moved, digits)
+    test_error, test_error_error = certified_test_error(model, step.overlaps, refined.moved, digits)
     description, description_errors = _description_and_errors(model, alpha, refined, accuracy)
     names = ("replicon", "jump_probability", "jump_flux")
     errors = {
@@ -575,7 +562,7 @@ def described(
     )
 
 
-def _test_error(
+def certified_test_error(
     model: AttentionModel, overlaps: Overlaps, moved: FloatArray, digits: int
 ) -> tuple[float, float]:
     """eps_g and its error when the overlaps may be off by `moved`."""

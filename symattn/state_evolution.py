@@ -10,7 +10,7 @@ so their Jacobian is a Hessian, and its symmetry supplies all derivatives by V b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from symattn.kernels.generated.numba_l2_r1_t1 import (
     ridge,
     ridge_jacobian,
     train_loss_direct,
+    train_loss_direct_gradient,
     train_loss_extremal,
 )
 from symattn.model import AttentionModel
@@ -133,4 +134,44 @@ def evolve(
             alpha, means[columns.LOSS], overlaps.q, model.lam, sigma
         ),
         expectations=expectations,
+    )
+
+
+def direct_loss_gradient(model: AttentionModel, alpha: float, step: Step) -> FloatArray:
+    """d `train_loss_direct`/d overlaps, shape (4,), in the order (q, m, V, theta)."""
+    means = step.expectations.means
+    gradient = train_loss_direct_gradient(
+        alpha,
+        *step.hats,
+        means[columns.DQ_G_SQUARED],
+        means[columns.DM_G_SQUARED],
+        means[columns.DTHETA_G_SQUARED],
+        means[columns.RESPONSE],
+        step.overlaps.V,
+        model.lam,
+        model.require_solvable(),
+    )
+    return np.array(gradient)
+
+
+def transported(model: AttentionModel, alpha: float, step: Step, overlaps: Overlaps) -> Step:
+    """What the same grids give at other overlaps, to first order in the difference.
+
+    The extremal training loss changes with the square of it near a fixed point, where it is
+    stationary. Of the means only that of the envelope is carried along; the Jacobians are those of
+    the step.
+    """
+    by = np.subtract(overlaps, step.overlaps)
+    q_hat, m_hat, V_hat, theta_hat = step.hats
+    means = step.expectations.means.copy()
+    slopes = np.array([0.5 * V_hat, -m_hat, -0.5 * q_hat, -theta_hat])
+    means[columns.ENVELOPE] += float(slopes @ by) / alpha
+    return replace(
+        step,
+        overlaps=overlaps,
+        hats=Hats(*map(float, np.add(step.hats, step.hats_jacobian @ by))),
+        image=Overlaps(*map(float, np.add(step.image, step.jacobian @ by))),
+        train_loss_direct=step.train_loss_direct
+        + float(direct_loss_gradient(model, alpha, step) @ by),
+        expectations=replace(step.expectations, means=means),
     )

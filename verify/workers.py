@@ -19,12 +19,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, Any, NamedTuple
 
-from symattn._processes import processes
+from symattn._processes import LIMIT, processes
 from symattn.errors import ComputationFailed
 from verify.device import Device
 from verify.units import Chain, Json, Unit, in_order
 
-_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+_THREADS = (LIMIT, "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 class Done(NamedTuple):

@@ -8,13 +8,13 @@ result is, is found by comparison with a finer resolution, not assumed from it.
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
+from symattn._processes import processes
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
 from symattn.kernels.generated.numba_l2_r1_t1 import student_jet
@@ -200,9 +200,7 @@ def channel_expectations(
     s = math.sqrt(q - theta**2 / sigma**2)
     reach = math.sqrt(2.0) * abs(m) + abs(theta) / sigma * half_width
     half_size = math.ceil((reach + resolution.cut_off * s + 1.5) / _PITCH)
-    workers = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    workers = processes()
     while True:
         if half_size > _LARGEST_TABLE:
             raise ComputationFailed(

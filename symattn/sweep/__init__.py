@@ -1,0 +1,1 @@
+"""Phase diagrams: fixed points over a grid of two parameters, in a file that loses nothing."""

@@ -1,0 +1,209 @@
+"""The grid of a sweep, and which points a point is computed from.
+
+Every line of the grid along the first parameter is walked by itself: from its head, where the
+branch is looked for without help, outwards to both sides, until it is lost. So what a point is
+computed from is fixed, whatever was interrupted, and lines can be computed anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from symattn.errors import InvalidInput
+from symattn.model import AttentionModel
+from symattn.overlaps import Overlaps
+from symattn.sweep.point import Outcome, Request, first_aim
+
+#: Parameters that can be swept over, and the model's names for them.
+PARAMETERS: Mapping[str, str] = {
+    "alpha": "alpha",
+    "omega": "omega",
+    "lambda": "lam",
+    "sigma": "sigma",
+}
+
+#: Branches of a sweep.
+BRANCHES = ("semantic", "positional")
+
+_MOST_POINTS = 1000
+# So many neighbours on one side are extrapolated from.
+_ANCESTORS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """A parameter and its values, rising.
+
+    Raises
+    ------
+    InvalidInput
+        For another parameter, or values that are not 2 to 1000 rising numbers.
+    """
+
+    name: str
+    values: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.name not in PARAMETERS:
+            raise InvalidInput.of("over", self.name, f"one of {', '.join(PARAMETERS)}")
+        values = tuple(float(value) for value in self.values)
+        rising = all(a < b for a, b in pairwise(values))
+        if not (2 <= len(values) <= _MOST_POINTS and rising and all(map(math.isfinite, values))):
+            raise InvalidInput.of(self.name, values, f"2 to {_MOST_POINTS} rising numbers")
+        object.__setattr__(self, "values", values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Points over two parameters.
+
+    Attributes
+    ----------
+    model : AttentionModel
+        With the parameters that are not swept over.
+    alpha : float or None
+        Sample complexity, if that is not swept over.
+    x, y : Axis
+        Lines are along x; alpha is x wherever it is swept over.
+    accuracy : float
+        Relative error of overlaps and losses, at most.
+
+    Raises
+    ------
+    InvalidInput
+        When both are the same parameter, alpha is missing or there twice, or a value is outside
+        the domain of the model.
+    """
+
+    model: AttentionModel
+    alpha: float | None
+    x: Axis
+    y: Axis
+    accuracy: float
+
+    def __post_init__(self) -> None:
+        if self.x.name == self.y.name:
+            raise InvalidInput.of("over", self.x.name, "two different parameters")
+        if self.y.name == "alpha":
+            for name, axis in (("x", self.y), ("y", self.x)):
+                object.__setattr__(self, name, axis)
+        if (self.alpha is None) == (self.x.name != "alpha"):
+            raise InvalidInput.of("alpha", self.alpha, "given just where it is not swept over")
+        if not 1e-9 <= self.accuracy <= 1e-2:
+            raise InvalidInput.of("accuracy", self.accuracy, "from 1e-9 to 0.01")
+        # The ends of both have every value that the model might refuse.
+        for column in (0, -1):
+            for row in (0, -1):
+                model, alpha = self.at(column, row)
+                model.require_solvable()
+                if not (math.isfinite(alpha) and alpha > 0):
+                    raise InvalidInput.of("alpha", alpha, "a positive finite number")
+
+    def at(self, column: int, row: int) -> tuple[AttentionModel, float]:
+        """The model and the sample complexity of a point."""
+        model, alpha = self.model, self.alpha
+        for axis, place in ((self.x, column), (self.y, row)):
+            if axis.name == "alpha":
+                alpha = axis.values[place]
+            else:
+                change: dict[str, Any] = {PARAMETERS[axis.name]: axis.values[place]}
+                model = replace(model, **change)
+        assert alpha is not None
+        return model, alpha
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One branch over all values of x at one value of y."""
+
+    grid: Grid
+    branch: str
+    row: int
+
+    def next(self, known: Mapping[int, Outcome]) -> Iterator[tuple[int, Request | Outcome]]:
+        """What can be done next, given the outcomes of columns: requests, and outcomes at once.
+
+        A request for a column is the same whatever else is known. Nothing is left to do when there
+        is nothing next.
+        """
+        last = len(self.grid.x.values) - 1
+        for place in dict.fromkeys((last, last // 2, 0)):
+            if place not in known:
+                yield place, self._request(place, [])
+                return
+            if known[place].status in ("found", "failed"):
+                for side in (1, -1):
+                    yield from self._outwards(place, side, known)
+                return
+        yield from self._absent(
+            range(last + 1), known, "not found at either end nor in the middle of the line"
+        )
+
+    def _outwards(
+        self, head: int, side: int, known: Mapping[int, Outcome]
+    ) -> Iterator[tuple[int, Request | Outcome]]:
+        """The next point on one side of the head, or all there once the branch is lost."""
+        last = len(self.grid.x.values) - 1
+        places = range(head + side, last + 1 if side > 0 else -1, side)
+        behind = [head]
+        for at, place in enumerate(places):
+            outcome = known.get(place)
+            if outcome is None or outcome.status == "unstarted":
+                found = [(p, known[p]) for p in behind if known[p].status == "found"]
+                if found:
+                    yield place, self._request(place, found[-_ANCESTORS:])
+                else:
+                    yield from self._absent(places[at:], known, "the head was not accurate")
+                return
+            if outcome.status == "absent":
+                value = self.grid.x.values[behind[-1]]
+                reason = f"the branch was last found at {self.grid.x.name} = {value:g}"
+                yield from self._absent(places[at:], known, reason)
+                return
+            behind.append(place)
+
+    def _absent(
+        self, places: Iterable[int], known: Mapping[int, Outcome], reason: str
+    ) -> Iterator[tuple[int, Outcome]]:
+        for place in places:
+            if place not in known or known[place].status == "unstarted":
+                yield place, Outcome(status="absent", reason=reason)
+
+    def _request(self, place: int, behind: Sequence[tuple[int, Outcome]]) -> Request:
+        """behind: points that were found between the head and here, the nearest last."""
+        model, alpha = self.grid.at(place, self.row)
+        x = self.grid.x.values
+        starts: tuple[Overlaps, ...] = ()
+        if behind:
+            nearest = behind[-1][1].overlaps
+            places = [x[p] for p, _ in behind]
+            ahead = _extrapolated(x[place], places, [o.overlaps for _, o in behind])
+            starts = (ahead, nearest) if _admissible(ahead, model) else (nearest,)
+        return Request(
+            model=model,
+            alpha=alpha,
+            branch=self.branch,
+            accuracy=self.grid.accuracy,
+            aim=first_aim(self.grid.accuracy, behind[-1][1] if behind else None),
+            starts=starts,
+        )
+
+
+def _extrapolated(x: float, places: Sequence[float], overlaps: Sequence[Overlaps]) -> Overlaps:
+    """The polynomial through the overlaps at all places, at x."""
+    weights = [
+        math.prod((x - b) / (a - b) for b in places if b != a)  # Lagrange's
+        for a in places
+    ]
+    return Overlaps(*map(float, np.array(weights) @ np.array(overlaps)))
+
+
+def _admissible(overlaps: Overlaps, model: AttentionModel) -> bool:
+    q, _, V, theta = overlaps
+    return V > 0 and q - theta**2 / model.rho > 0

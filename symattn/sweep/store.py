@@ -1,0 +1,285 @@
+"""The file of a sweep: an SQLite database with one row for each point and branch.
+
+Schema 1, all of it:
+
+    about(name, value)      what the sweep is: `format`, `schema`, `symattn` (the version that made
+                            it), `grid` (JSON: model, alpha, axes, accuracy)
+    points(branch, line, place, status, reason, <numbers>, <numbers>_error, growth, fold, aim,
+           seconds, version, finished)
+
+`line` and `place` count from 0 along the second and the first axis. A row is written in one
+transaction: after any end of the program it is there or not.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from symattn import __version__
+from symattn._frozen import FrozenMapping
+from symattn.errors import ComputationFailed, InvalidInput
+from symattn.model import AttentionModel
+from symattn.sweep.grid import Axis, Grid
+from symattn.sweep.point import NUMBERS, Outcome
+
+FORMAT, SCHEMA = "symattn sweep", 1
+
+_NUMBERS = tuple(column for name in NUMBERS for column in (name, f"{name}_error"))
+_COLUMNS = (
+    *("branch", "line", "place", "status", "reason"),
+    *_NUMBERS,
+    *("growth", "fold", "aim", "seconds", "version", "finished"),
+)
+_TEXTS = ("branch", "status", "reason", "version", "finished")
+_WHOLE = ("line", "place")
+# Another process may be writing: wait that long.
+_PATIENCE = 60.0
+
+
+class SweepStore:
+    """An open file of a sweep."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, grid: Grid) -> None:
+        self._connection = connection
+        self._path = path
+        self.grid = grid
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    def outcomes(self) -> Iterator[tuple[str, int, int, Outcome]]:
+        """Branch, line, place and outcome of every row."""
+        with _told(self._path):
+            rows = self._connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM points").fetchall()
+        for row in rows:
+            named = dict(zip(_COLUMNS, row, strict=True))
+            yield named["branch"], named["line"], named["place"], _outcome(named)
+
+    def put(self, branch: str, line: int, outcomes: Iterable[tuple[int, Outcome]]) -> None:
+        """Keep outcomes by place, all of them or none. They are on the disk when this returns.
+
+        Rows that are there already stay, but for those that were only not started.
+
+        Raises
+        ------
+        ComputationFailed
+            When they cannot be written.
+        """
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        rows = [
+            tuple(_row(branch, line, place, outcome, now)[column] for column in _COLUMNS)
+            for place, outcome in outcomes
+        ]
+        marks = ", ".join("?" for _ in _COLUMNS)
+        changes = ", ".join(f"{c} = excluded.{c}" for c in _COLUMNS[3:])
+        with _told(self._path), self._connection:
+            self._connection.executemany(
+                f"INSERT INTO points ({', '.join(_COLUMNS)}) VALUES ({marks}) "
+                "ON CONFLICT (branch, line, place) DO UPDATE "
+                f"SET {changes} WHERE points.status = 'unstarted'",
+                rows,
+            )
+
+
+@contextmanager
+def create_or_open(path: Path, grid: Grid) -> Iterator[SweepStore]:
+    """The store of this grid, made if there is none.
+
+    Raises
+    ------
+    InvalidInput
+        When the file is no store, that of another grid, model or schema, or in use by another
+        sweep; it is left as it is.
+    ComputationFailed
+        When it cannot be made or read.
+    """
+    with _alone(path), _opened(path, made=True) as connection:
+        with _told(path), connection:
+            connection.execute("BEGIN IMMEDIATE")
+            if not _tables(connection):
+                _make(connection, grid)
+        found = _grid(connection, path)
+        if found != grid:
+            raise InvalidInput(
+                f"{path} is of another sweep: {_difference(found, grid)}; name another file"
+            )
+        yield SweepStore(connection, path, grid)
+
+
+@contextmanager
+def open_existing(path: Path) -> Iterator[SweepStore]:
+    """A store that is there, to read.
+
+    Raises
+    ------
+    InvalidInput
+        When there is none, or the file is none of this schema.
+    """
+    if not path.is_file():
+        raise InvalidInput.of("store", str(path), "the file of a sweep")
+    with _opened(path, made=False) as connection:
+        yield SweepStore(connection, path, _grid(connection, path))
+
+
+@contextmanager
+def _opened(path: Path, made: bool) -> Iterator[sqlite3.Connection]:
+    if path.exists() and not path.is_file():
+        raise InvalidInput.of("store", str(path), "a file")
+    mode = "rwc" if made else "ro"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    with _told(path):
+        connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE)
+    with closing(connection):
+        yield connection
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One sweep at a time has the file, others may read it."""
+    # SQLite locks by fcntl, which does not see this one. Closing any descriptor of the file gives
+    # the locks of SQLite up, so it is closed last.
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        # SQLite makes the file when it first writes.
+        path.touch()
+        file = path.open("rb")
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InvalidInput(
+                f"{path} is in use by another sweep; wait for its end or name another file"
+            ) from error
+        yield
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Errors of SQLite as ours."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise ComputationFailed(f"{path}: {error}; try another place") from error
+    except sqlite3.DatabaseError as error:
+        raise _no_store(path) from error
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def _make(connection: sqlite3.Connection, grid: Grid) -> None:
+    kinds = {
+        **dict.fromkeys(_COLUMNS, "REAL"),
+        **dict.fromkeys(_TEXTS, "TEXT NOT NULL"),
+        **dict.fromkeys(_WHOLE, "INTEGER NOT NULL"),
+    }
+    columns = ", ".join(f"{name} {kinds[name]}" for name in _COLUMNS)
+    connection.execute("CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    connection.execute(f"CREATE TABLE points ({columns}, PRIMARY KEY (branch, line, place))")
+    about = {
+        "format": FORMAT,
+        "schema": str(SCHEMA),
+        "symattn": __version__,
+        "grid": json.dumps(grid_to_dict(grid), sort_keys=True),
+    }
+    connection.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+
+
+def _grid(connection: sqlite3.Connection, path: Path) -> Grid:
+    """The grid that the file says it is of."""
+    with _told(path):
+        if "about" not in _tables(connection):
+            raise _no_store(path)
+        about = dict(connection.execute("SELECT name, value FROM about"))
+    if about.get("format") != FORMAT:
+        raise _no_store(path)
+    if about.get("schema") != str(SCHEMA):
+        raise InvalidInput(
+            f"{path} has schema {about.get('schema')}, this version of symattn reads {SCHEMA}; "
+            "name another file"
+        )
+    try:
+        return grid_from_dict(json.loads(about["grid"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _no_store(path) from error
+
+
+def grid_to_dict(grid: Grid) -> dict[str, Any]:
+    """The grid as JSON-able values."""
+    return {
+        "model": grid.model.to_dict(),
+        "alpha": grid.alpha,
+        "x": {"name": grid.x.name, "values": grid.x.values},
+        "y": {"name": grid.y.name, "values": grid.y.values},
+        "accuracy": grid.accuracy,
+    }
+
+
+def grid_from_dict(values: Mapping[str, Any]) -> Grid:
+    """The grid that `grid_to_dict` gave these values of."""
+    x, y = (Axis(name=values[a]["name"], values=tuple(values[a]["values"])) for a in ("x", "y"))
+    return Grid(
+        model=AttentionModel.from_dict(values["model"]),
+        alpha=values["alpha"],
+        x=x,
+        y=y,
+        accuracy=values["accuracy"],
+    )
+
+
+def _difference(found: Grid, wanted: Grid) -> str:
+    for name in ("model", "alpha", "x", "y", "accuracy"):
+        ours, theirs = getattr(wanted, name), getattr(found, name)
+        if ours != theirs:
+            return f"its {name} is {theirs}, not {ours}"
+    return "it differs"
+
+
+def _row(branch: str, line: int, place: int, outcome: Outcome, now: str) -> dict[str, Any]:
+    numbers = {name: outcome.values.get(name) for name in NUMBERS}
+    errors = {f"{name}_error": outcome.errors.get(name) for name in NUMBERS}
+    return {
+        "branch": branch,
+        "line": line,
+        "place": place,
+        "status": outcome.status,
+        "reason": outcome.reason,
+        **numbers,
+        **errors,
+        "growth": outcome.growth,
+        "fold": outcome.fold,
+        "aim": outcome.aim,
+        "seconds": outcome.seconds,
+        "version": __version__,
+        "finished": now,
+    }
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    found = row["status"] == "found"
+    values = {name: row[name] for name in NUMBERS} if found else {}
+    errors = {name: row[f"{name}_error"] for name in NUMBERS} if found else {}
+    return Outcome(
+        values=FrozenMapping(values),
+        errors=FrozenMapping(errors),
+        growth=row["growth"],
+        fold=row["fold"],
+        aim=row["aim"],
+        status=row["status"],
+        reason=row["reason"],
+        seconds=row["seconds"],
+    )
+
+
+def _no_store(path: Path) -> InvalidInput:
+    return InvalidInput.of("store", str(path), "the file of a sweep, or a new one")
