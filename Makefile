@@ -35,7 +35,7 @@ $(FOR_RUN): $(CREATED) pyproject.toml constraints.txt
 # while the range that the package names would fetch the newest build.
 $(FOR_TESTS): $(CREATED) pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$(grep '^torch==' constraints.txt)
-	$(PIP_INSTALL) -c constraints.txt -e '.[plot,verify,dev]'
+	$(PIP_INSTALL) -c constraints.txt -e '.[plot,sweep,cluster,verify,dev]'
 	@touch $@ $(FOR_RUN)
 
 run: $(FOR_RUN)
