@@ -6,7 +6,18 @@ import traceback
 import warnings
 from pathlib import Path
 
-from symattn.cli import INTERRUPTED, branch, derive, report, solve, threshold, verify
+from symattn.cli import (
+    INTERRUPTED,
+    branch,
+    derive,
+    export,
+    merge,
+    report,
+    solve,
+    sweep,
+    threshold,
+    verify,
+)
 from symattn.cli._console import Console
 from symattn.cli._options import as_typed
 from symattn.cli._parser import Parser, join_negative_values
@@ -16,6 +27,9 @@ _COMMANDS = {
     "solve": solve,
     "threshold": threshold,
     "branch": branch,
+    "sweep": sweep,
+    "merge": merge,
+    "export": export,
     "derive": derive,
     "report": report,
     "verify": verify,

@@ -31,6 +31,12 @@ _SAME_NAME = (
     "device",
     "precision",
     "compare",
+    "store",
+    "accuracy",
+    "workers",
+    "shard",
+    "scheduler",
+    "to",
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ from typing import Any
 from symattn._processes import LIMIT
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.sweep.point import Outcome, Request, compute
+
+_ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:\d{1,5}", re.ASCII)
 
 #: Begins the computation of a request.
 Submit = Callable[[Request], "Future[Outcome]"]
@@ -44,6 +47,9 @@ def dask_cluster(address: str) -> Iterator[Submit]:
     ComputationFailed
         When `distributed` is not installed.
     """
+    allowed = "the address of a running Dask scheduler, as tcp://host:8786"
+    if not _ADDRESS.fullmatch(address):
+        raise InvalidInput.of("scheduler", address, allowed)
     try:
         import distributed
     except ImportError as error:
@@ -54,15 +60,13 @@ def dask_cluster(address: str) -> Iterator[Submit]:
     try:
         client = connect(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise InvalidInput.of(
-            "scheduler", address, "the address of a running Dask scheduler, as tcp://host:8786"
-        ) from error
+        raise InvalidInput.of("scheduler", address, allowed) from error
     with client:
         executor = client.get_executor(pure=False, retries=3)
         try:
             yield lambda request: executor.submit(compute, request)
         finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False)
 
 
 def _begin() -> None:

@@ -93,8 +93,10 @@ class Grid:
         if self.y.name == "alpha":
             for name, axis in (("x", self.y), ("y", self.x)):
                 object.__setattr__(self, name, axis)
-        if (self.alpha is None) == (self.x.name != "alpha"):
-            raise InvalidInput.of("alpha", self.alpha, "given just where it is not swept over")
+        if self.alpha is None and self.x.name != "alpha":
+            raise InvalidInput("alpha is missing, which is not swept over", "alpha")
+        if self.alpha is not None and self.x.name == "alpha":
+            raise InvalidInput.of("alpha", self.alpha, "left out, since it is swept over")
         if not 1e-9 <= self.accuracy <= 1e-2:
             raise InvalidInput.of("accuracy", self.accuracy, "from 1e-9 to 0.01")
         # The ends of both have every value that the model might refuse.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from symattn._checks import checked_model
 from symattn._processes import processes
@@ -35,7 +37,7 @@ def sweep(
     shard: tuple[int, int] = (1, 1),
     scheduler: str | None = None,
     progress: Progress | None = None,
-) -> None:
+) -> Swept:
     """Both branches on a grid of two parameters, in a file; `symattn.open_store` reads it.
 
     Every line along alpha (or the first parameter) is walked from where the branch is found, by
@@ -83,15 +85,24 @@ def sweep(
     if not 1 <= count <= _MOST_WORKERS:
         raise InvalidInput.of("workers", count, f"a whole number from 1 to {_MOST_WORKERS}")
     report = progress or silent
-    with create_or_open(Path(store), grid) as opened:
+    engine = local_processes(count) if scheduler is None else dask_cluster(scheduler)
+    with engine as submit, create_or_open(Path(store), grid) as opened:
         walks = _walks(lines, opened)
         left = sum(len(grid.x.values) - walk.finished for walk in walks)
-        if left == 0:
-            report("nothing is left to do")
-            return
-        engine = local_processes(count) if scheduler is None else dask_cluster(scheduler)
-        with engine as submit:
-            _run(walks, opened, submit, left, report)
+        _run(walks, opened, submit, left, report)
+    states = Counter(outcome.status for walk in walks for outcome in walk.known.values())
+    return Swept(
+        found=states["found"], absent=states["absent"], failed=states["failed"], computed=left
+    )
+
+
+class Swept(NamedTuple):
+    """How many points, of both branches, a sweep has in its store, and how many are new."""
+
+    found: int
+    absent: int
+    failed: int
+    computed: int
 
 
 @dataclass(slots=True, kw_only=True)

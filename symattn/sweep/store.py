@@ -131,8 +131,6 @@ def open_existing(path: Path) -> Iterator[SweepStore]:
 
 @contextmanager
 def _opened(path: Path, made: bool) -> Iterator[sqlite3.Connection]:
-    if path.exists() and not path.is_file():
-        raise InvalidInput.of("store", str(path), "a file")
     mode = "rwc" if made else "ro"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     with _told(path):
@@ -146,12 +144,12 @@ def _alone(path: Path) -> Iterator[None]:
     """One sweep at a time has the file, others may read it."""
     # SQLite locks by fcntl, which does not see this one. Closing any descriptor of the file gives
     # the locks of SQLite up, so it is closed last.
+    if path.exists() and not path.is_file():
+        raise InvalidInput.of("store", str(path), "a file")
     try:
-        file = path.open("rb")
-    except FileNotFoundError:
-        # SQLite makes the file when it first writes.
-        path.touch()
-        file = path.open("rb")
+        file = path.open("ab")
+    except OSError as error:
+        raise InvalidInput.of("store", str(path), f"a file here ({error.strerror})") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
