@@ -29,8 +29,9 @@ def test_a_grid(benchmark, count, tmp_path):
     )
     seconds = benchmark.stats.stats.max
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    benchmark.extra_info.update(swept._asdict(), milliseconds_a_point=1e3 * seconds / count**2 / 2)
+    each = 1e3 * seconds / count**2 / 2
+    benchmark.extra_info.update(swept._asdict(), milliseconds_a_point=each)
     print(
-        f"\n{count} x {count}, both branches: {seconds:.0f} s, {1e3 * seconds / count**2 / 2:.0f} ms a "
-        f"point and branch, {swept.found} found, {swept.failed} failed; peak {peak:.0f} MiB here"
+        f"\n{count} x {count}, both branches: {seconds:.0f} s, {each:.0f} ms a point and "
+        f"branch, {swept.found} found, {swept.failed} failed; peak {peak:.0f} MiB here"
     )
