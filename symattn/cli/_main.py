@@ -6,7 +6,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-from symattn.cli import INTERRUPTED, branch, derive, report, solve, threshold, verify
+from symattn.cli import INTERRUPTED, branch, derive, plot, report, solve, threshold, verify
 from symattn.cli._console import Console
 from symattn.cli._options import as_typed
 from symattn.cli._parser import Parser, join_negative_values
@@ -19,6 +19,7 @@ _COMMANDS = {
     "derive": derive,
     "report": report,
     "verify": verify,
+    "plot": plot,
 }
 
 # What a shell reports of a program that SIGPIPE ends: 128 + SIGPIPE.

@@ -31,6 +31,8 @@ _SAME_NAME = (
     "device",
     "precision",
     "compare",
+    "kind",
+    "at",
 )
 
 
