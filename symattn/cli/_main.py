@@ -12,6 +12,7 @@ from symattn.cli import (
     derive,
     export,
     merge,
+    plot,
     report,
     solve,
     sweep,
@@ -33,6 +34,7 @@ _COMMANDS = {
     "derive": derive,
     "report": report,
     "verify": verify,
+    "plot": plot,
 }
 
 # What a shell reports of a program that SIGPIPE ends: 128 + SIGPIPE.

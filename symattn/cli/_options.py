@@ -37,6 +37,8 @@ _SAME_NAME = (
     "shard",
     "scheduler",
     "to",
+    "kind",
+    "at",
 )
 
 
