@@ -17,7 +17,7 @@ from symattn.cli import main
 pytest.importorskip("torch", reason="torch is not installed")
 
 from tests.verify.made_up import result
-from verify.predictions import Finding
+from verify.predictions import Finding, Prediction
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,10 @@ def _one_line(capsys):
 @pytest.mark.parametrize(
     ("words", "wanted"),
     [
-        (["--suite", "slow"], ["--suite = 'slow'", "quick, paper, scaling, all"]),
+        (
+            ["--suite", "slow"],
+            ["--suite = 'slow'", "quick, paper, scaling, histogram, histogram-short, all"],
+        ),
         (["--suite", ""], ["--suite = ''"]),
         (["--device", "tpu"], ["--device = 'tpu'", "auto, cpu or cuda"]),
         (["--precision", "half"], ["--precision = 'half'", "double or single"]),
@@ -123,7 +126,7 @@ def test_a_table_that_is_not_as_it_must_be_is_one_line(content, words, out, tmp_
     assert words in line
 
 
-@pytest.mark.parametrize("missing", ["torch", "matplotlib"])
+@pytest.mark.parametrize("missing", ["torch", "matplotlib", "safetensors"])
 def test_a_missing_package_is_named_with_the_extra(missing, out, no_work, monkeypatch, capsys):
     def found(name):
         return None if name == missing else importlib.util.find_spec(name)
@@ -138,7 +141,8 @@ def test_a_missing_package_is_named_with_the_extra(missing, out, no_work, monkey
 def test_help_has_the_suites_and_examples(capsys):
     assert main(["verify", "--help"]) == 0
     shown = capsys.readouterr().out
-    for text in ("examples:", "--compare", "quick", "paper", "scaling", "exit status 3", "--json"):
+    suites = ("quick", "paper", "scaling", "histogram", "histogram-short")
+    for text in ("examples:", "--compare", *suites, "exit status 3", "--json"):
         assert text in shown
 
 
@@ -170,6 +174,30 @@ def test_status_0_when_all_hold_and_3_when_one_fails(out, monkeypatch, capsys):
         ("paper", "cpu", "float32", 7, out),
         ("quick", "cpu", "float64", 0, out),
     ]
+
+
+def test_a_statement_on_transformers_is_shown_with_its_bound(out, monkeypatch, capsys):
+    """And one that fails has the status of a prediction that does."""
+    said = {"symbol": "accuracy", "kind": "checked", "predicted": 0.75}
+    checks = tuple(
+        Prediction(name=f"histogram.{verdict}", statement="It is.", verdict=verdict, **said)
+        for verdict in ("holds", "fails")
+    )
+    finding = Finding(title="Transformers", predictions=checks)
+    made = replace(_holding(), findings=(finding,))
+    monkeypatch.setattr("verify.run.run_suite", lambda *_: made)
+    assert main(["verify", "--out", out]) == 3
+    captured = capsys.readouterr()
+    assert captured.err == "symattn: 1 prediction fails: histogram.fails\n"
+    for verdict in ("holds", "fails"):
+        [line] = [x for x in captured.out.splitlines() if x.startswith(f"  histogram.{verdict}")]
+        assert line.split() == [f"histogram.{verdict}", "more", "than", "0.75", verdict]
+    assert "1 of 2 statements on trained transformers fails." in captured.out
+    monkeypatch.setattr(
+        "verify.run.run_suite",
+        lambda *_: replace(made, findings=(replace(finding, predictions=checks[:1]),)),
+    )
+    assert main(["verify", "--out", out]) == 0
 
 
 def test_a_finding_without_a_result_is_shown_and_status_1(out, monkeypatch, capsys):

@@ -36,7 +36,22 @@ def test_where_nothing_fails_one_sentence_says_what_that_is_worth():
     )
     assert len(told) == 1
     assert "Nothing that was tested contradicts the theory" in told[0]
-    assert discussion([]) == told
+
+
+@pytest.mark.parametrize("kinds", [(), ("shown",), ("checked", "shown")])
+def test_without_any_test_there_is_nothing_to_discuss(kinds):
+    """Of the theory: what is checked on trained transformers may fail."""
+    verdicts = {"checked": "fails", "shown": "shown"}
+    made = [replace(_prediction(kind, verdicts[kind]), kind=kind) for kind in kinds]
+    assert discussion(_findings(*made)) == ()
+
+
+def test_what_is_checked_is_no_failure_of_the_theory():
+    check = replace(_prediction("a", "fails"), kind="checked")
+    [told] = discussion(_findings(check, _prediction("b", "holds")))
+    assert "Nothing that was tested contradicts the theory" in told
+    [told] = discussion(_findings(check, _prediction("b", "fails", curvature_p=1e-9)))
+    assert told.startswith("b: ")
 
 
 def test_broken_replica_symmetry_is_named_where_jumps_are_notable():

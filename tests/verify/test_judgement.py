@@ -88,6 +88,28 @@ def test_the_smallest_deviation_seen_is_where_the_verdict_turns():
             assert judge([moved, *others], 0.05)[0].verdict == verdict
 
 
+def test_what_is_checked_is_left_as_it_is():
+    """Whatever its numbers say, also where there are none."""
+    checks = [
+        prediction("true", -9.0, kind="checked", verdict="holds"),
+        prediction("false", 9.0, kind="checked", verdict="fails"),
+        prediction("missing", 0.0, kind="checked", measured=None, verdict="fails"),
+    ]
+    assert judge(checks, 0.01) == tuple(checks)
+
+
+def test_what_is_checked_is_not_of_the_family():
+    """Two-sided p-values of 0.0124 and 0.0027: 0.02 is shared by two, and not by a hundred."""
+    tests = [prediction("x", 2.5), prediction("y", 3.0)]
+    checks = [prediction(f"c{i}", 0.0, kind="checked", verdict="holds") for i in range(98)]
+    alone = judge(tests, 0.02)
+    assert [p.verdict for p in alone] == ["fails", "fails"]
+    assert judge([*checks, *tests], 0.02)[98:] == alone
+    # As tests they would leave 0.0002 for the first.
+    more = [prediction(f"c{i}", 0.0) for i in range(98)]
+    assert {p.verdict for p in judge([*more, *tests], 0.02)} == {"holds"}
+
+
 def test_findings_are_one_family():
     # two-sided p-value 0.0124: found alone at rate 0.02, not among five
     alone = [Finding(title="a", text=(), predictions=(prediction("x", 2.5),))]

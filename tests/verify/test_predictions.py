@@ -57,6 +57,20 @@ def test_what_is_missing_can_be_shown():
     assert Prediction(**given(predicted=None, kind="shown")).deviation is None
 
 
+@pytest.mark.parametrize(
+    ("kind", "tested"),
+    [("two-sided", True), ("one-sided", True), ("checked", False), ("shown", False)],
+)
+def test_what_is_held_against_the_theory_is_tested(kind, tested):
+    assert Prediction(**given(kind=kind)).tested == tested
+
+
+def test_what_is_checked_needs_no_error_of_a_mean():
+    checked = Prediction(**given(kind="checked", measured=None, verdict="holds"))
+    assert (checked.deviation, checked.verdict) == (None, "holds")
+    assert json.loads(json.dumps(checked.to_dict()))["kind"] == "checked"
+
+
 def test_names_are_unique_in_a_suite():
     twice = Finding(title="x", text=(), predictions=(Prediction(**given()),) * 2)
     with pytest.raises(InvalidInput, match=r"prediction semantic\.q"):

@@ -166,6 +166,19 @@ def test_a_chain_that_two_experiments_have_is_done_once(tmp_path, monkeypatch):
     assert [p.verdict for p in result.predictions()] == ["holds", "fails"]
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_chains_that_begin_alike_are_both_done(order, tmp_path, monkeypatch):
+    """The units of the short one are the first of the long one."""
+    notes = tmp_path / "notes"
+    long, short = _chained(notes), _chained(notes, name="short", count=3)
+    assert _keys(short) == _keys(long)[:3]
+    monkeypatch.setattr(run, "SUITES", {"tiny": lambda _: [long, short][::order]})
+    result = run_suite("tiny", _HERE, 5, tmp_path / "out", silent)
+    assert set(_done(notes)) == set(_keys(long))
+    counts = {p.name: p.measured.count for p in result.predictions()}
+    assert counts == {"chained.mean": 6, "short.mean": 3}
+
+
 def test_the_longest_piece_is_begun_first(tmp_path, monkeypatch):
     """Six units of cost 1 are one of cost 6, if they are a chain."""
     notes = tmp_path / "notes"

@@ -6,28 +6,37 @@ import numpy as np
 
 from verify.histogram.segments import EXAMPLES
 
+_USUAL = {
+    "train_loss": 0.1,
+    "test_loss": 0.2,
+    "moved": 1.0,
+    "from_random": 2.0,
+    "gradient_norm": 0.5,
+    "rest": 0.05,
+}
 
-def planted(numbers):
+
+def planted(numbers, shown=True):
     """The results of all segments.
 
-    numbers(plan, seed, epoch): accuracy, index and the distance moved of one run.
+    numbers(plan, seed, epoch): those of one run by name, of its row or of its mechanism, where they
+    are not as usual.
     """
 
     def results(segment):
         rows = []
         for run, seed in enumerate(segment.plan.seeds):
-            accuracy, index, moved = numbers(segment.plan, seed, segment.last)
+            own = {**_USUAL, **numbers(segment.plan, seed, segment.last)}
+            mechanism = {name: own.pop(name) for name in ("index", "rest")}
+            mechanism["index_error"] = None if mechanism["index"] is None else 0.001
+            examples = pictures(seed, segment.last) if run == 0 and shown else None
             rows.append(
                 {
                     "seed": seed,
                     "epoch": segment.last,
-                    "train_loss": 0.1,
-                    "test_loss": 0.2,
-                    "test_accuracy": accuracy,
-                    "moved": moved,
-                    "moved_in_all": 2 * moved,
-                    "mechanism": {"index": index, "index_error": 0.001},
-                    "examples": pictures(seed, segment.last) if run == 0 else None,
+                    **own,
+                    "mechanism": mechanism,
+                    "examples": examples,
                 }
             )
         return rows
@@ -49,3 +58,10 @@ def normal(*entropy):
 
 def standard_error(values):
     return np.std(values, ddof=1) / math.sqrt(len(values))
+
+
+def drawn_means(container):
+    """What a container of points with error bars has: x, y and half the bars' lengths."""
+    line, _, [bars] = container
+    halves = [float(np.ptp(segment[:, 1])) / 2 for segment in bars.get_segments()]
+    return list(line.get_xdata()), list(line.get_ydata()), halves

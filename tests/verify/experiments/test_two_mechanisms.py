@@ -1,5 +1,6 @@
 """Both mechanisms: what is said of them is what their runs did, and the sign of each is its own."""
 
+import io
 import json
 from collections import Counter
 from dataclasses import replace
@@ -8,8 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from symattn.plotting import save
 from tests.verify.experiments.made_up_rows import named
-from tests.verify.experiments.planted_segments import normal, pictures, planted, standard_error
+from tests.verify.experiments.planted_segments import (
+    drawn_means,
+    normal,
+    pictures,
+    planted,
+    standard_error,
+)
 from verify.device import choose_device
 from verify.experiments import two_mechanisms
 from verify.experiments.two_mechanisms import TwoMechanisms
@@ -29,16 +37,39 @@ EXPERIMENT = TwoMechanisms(
     kept=Path("kept"),
 )
 KINDS = ("positional", "semantic")
+CHECKED = ("accuracy", "accuracy-lifted", "index-lifted")
+
+
+def kind_of(plan):
+    return (plan.lifted or plan).restriction
 
 
 def numbers(plan, seed, epoch):
-    """Accuracy, index, distance: each kind has its own, and lifting changes them a little."""
-    lifted = plan.lifted is not None
-    kind = plan.lifted.restriction if lifted else plan.restriction
-    noise = [normal(seed, epoch, lifted, i) for i in range(3)]
-    accuracy = 0.9 + 0.005 * (kind == "semantic") + 0.002 * lifted + 0.003 * noise[0]
-    index = (1 if kind == "semantic" else -1) * (0.9 if lifted else 1.0) + 0.01 * noise[1]
-    return accuracy, index, (3.0 if lifted else 40.0) + 0.1 * noise[2]
+    """Each kind has its own, and lifting changes them a little."""
+    lifted, semantic = plan.lifted is not None, kind_of(plan) == "semantic"
+    noise = [normal(seed, epoch, lifted, i) for i in range(8)]
+    return {
+        "train_loss": 0.4 + 0.1 * semantic - 0.05 * lifted + 0.01 * noise[0],
+        "test_loss": 0.5 + 0.1 * semantic - 0.03 * lifted + 0.01 * noise[1],
+        "test_accuracy": 0.9 + 0.005 * semantic + 0.002 * lifted + 0.003 * noise[2],
+        "index": (1 if semantic else -1) * (0.9 if lifted else 1.0) + 0.01 * noise[3],
+        "rest": 0.1 + 0.05 * lifted + 0.01 * noise[4],
+        "moved": (3.0 if lifted else 40.0) + 0.1 * noise[5],
+        "from_random": 40.0 + 0.1 * noise[6],
+        "gradient_norm": 0.2 / epoch + 0.01 * noise[7],
+    }
+
+
+def with_one(what, kind, run, **changes):
+    """The same, but that one run of a kind has other numbers, restricted or lifted."""
+    seeds = [seed for plan in plans(kind) for seed in plan.seeds]
+
+    def changed(plan, seed, epoch):
+        own = numbers(plan, seed, epoch)
+        its_own = seed == seeds[run] and (plan.lifted is not None) == (what == "lifted")
+        return {**own, **changes} if its_own else own
+
+    return changed
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +86,11 @@ def plans(kind, experiment=EXPERIMENT):
     ]
 
 
-def expected(kind, which, *, lifted, epoch):
+def expected(kind, name, *, lifted, epoch):
     """One of the planted numbers of all runs."""
     return np.array(
         [
-            numbers(plan.lift(9) if lifted else plan, seed, epoch)[which]
+            numbers(plan.lift(9) if lifted else plan, seed, epoch)[name]
             for plan in plans(kind)
             for seed in plan.seeds
         ]
@@ -92,7 +123,7 @@ def test_all_runs_have_seeds_of_their_own_and_the_same_sequences():
     everything = [*plans("positional"), *plans("semantic")]
     assert len({seed for plan in everything for seed in plan.seeds}) == 2 * EXPERIMENT.runs
     assert len({plan.sequences_seed for plan in everything}) == 1
-    assert {plan.sequences for plan in everything} == {400}
+    assert {(plan.sequences, plan.train_count) for plan in everything} == {(400, None)}
     assert {plan.optimiser for plan in everything} == {"adam"}
     other = {chain.units[0].plan.sequences_seed for chain in EXPERIMENT.units(6)}
     assert not other & {plan.sequences_seed for plan in everything}
@@ -109,121 +140,179 @@ def majority():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_predictions_are_means_over_runs(kind, finding):
+def test_numbers_are_means_over_runs(kind, finding):
     found = named(finding)
-    before, after = (
-        expected(kind, 0, lifted=lifted, epoch=epoch) for lifted, epoch in ((False, 9), (True, 5))
-    )
-    sign = 1 if kind == "semantic" else -1
-    restricted, moved = (
-        expected(kind, 2, lifted=lifted, epoch=epoch) for lifted, epoch in ((False, 9), (True, 5))
-    )
-    for name, values in (
-        ("accuracy", before),
-        ("accuracy-lifted", after),
-        ("gain-lifted", after - before),
-        ("index-lifted", sign * expected(kind, 1, lifted=True, epoch=5)),
-        ("moved", moved / restricted),
-    ):
-        measured = found[f"both.{kind}.{name}"].measured
-        assert measured.value == pytest.approx(values.mean(), rel=1e-12)
-        assert measured.error == pytest.approx(standard_error(values), rel=1e-9)
-        assert measured.count == 7
-    for name in ("accuracy", "accuracy-lifted"):
+
+    def before(name):
+        return expected(kind, name, lifted=False, epoch=9)
+
+    def after(name, epoch=5):
+        return expected(kind, name, lifted=True, epoch=epoch)
+
+    wanted = {
+        "accuracy": before("test_accuracy"),
+        "accuracy-lifted": after("test_accuracy"),
+        "index-lifted": (1 if kind == "semantic" else -1) * after("index"),
+        "rest-lifted": after("rest"),
+        "gain-lifted": after("test_accuracy") - before("test_accuracy"),
+        "loss-lifted": after("train_loss") - before("train_loss"),
+        "moved-lifted": after("moved") / after("from_random"),
+        "gradient-lifted@epoch=2": after("gradient_norm", 2),
+        "gradient-lifted@epoch=5": after("gradient_norm"),
+    }
+    for name, values in wanted.items():
         prediction = found[f"both.{kind}.{name}"]
-        assert (prediction.kind, prediction.predicted) == ("one-sided", pytest.approx(majority()))
-    index = found[f"both.{kind}.index-lifted"]
-    assert (index.kind, index.predicted) == ("one-sided", 0.0)
-    assert {found[f"both.{kind}.{name}"].kind for name in ("gain-lifted", "moved")} == {"shown"}
-    assert len(found) == 10
+        assert prediction.measured.value == pytest.approx(values.mean(), rel=1e-12)
+        assert prediction.measured.error == pytest.approx(standard_error(values), rel=1e-9)
+        assert prediction.measured.count == 7
+        assert prediction.kind == ("checked" if name in CHECKED else "shown")
+    assert len(found) == 2 * len(wanted)
+
+
+def test_far_above_is_a_quarter_of_the_errors_of_the_commonest_count(finding):
+    """And an index is of the right sign if it is beyond 0."""
+    found = named(finding)
+    for kind in KINDS:
+        for name in ("accuracy", "accuracy-lifted"):
+            bound = found[f"both.{kind}.{name}"].predicted
+            assert 1 - bound == pytest.approx((1 - majority()) / 4, rel=1e-12)
+        assert found[f"both.{kind}.index-lifted"].predicted == 0.0
 
 
 def verdicts(finding):
+    """Of what is checked; the judgement of a suite changes none."""
     judged = judge_findings([finding], 1e-3)
-    return {p.name.removeprefix("both."): p.verdict for p in judged[0].predictions}
+    before, after = (
+        {p.name.removeprefix("both."): p.verdict for p in each.predictions if p.kind == "checked"}
+        for each in (finding, judged[0])
+    )
+    assert before == after
+    assert before.keys() == {f"{kind}.{name}" for kind in KINDS for name in CHECKED}
+    return before
 
 
-def test_predictions_hold_where_each_mechanism_stays_what_it_was(finding):
-    found = verdicts(finding)
-    assert {name for name, verdict in found.items() if verdict == "holds"} == {
-        f"{kind}.{name}"
-        for kind in KINDS
-        for name in ("accuracy", "accuracy-lifted", "index-lifted")
-    }
+def fails(numbers):
+    found = verdicts(EXPERIMENT.finding(5, planted(numbers, shown=False)))
+    return {name for name, verdict in found.items() if verdict == "fails"}
 
 
-def test_a_mechanism_that_becomes_the_other_fails():
-    def turned(plan, seed, epoch):
-        accuracy, index, moved = numbers(plan, seed, epoch)
-        return accuracy, index if plan.lifted is None else abs(index), moved
-
-    found = verdicts(EXPERIMENT.finding(5, planted(turned)))
-    assert found["positional.index-lifted"] == "fails"
-    assert found["semantic.index-lifted"] == "holds"
+def test_all_holds_where_each_mechanism_stays_what_it_was(finding):
+    assert set(verdicts(finding).values()) == {"holds"}
 
 
-def test_what_learned_nothing_fails():
-    def poor(plan, seed, epoch):
-        accuracy, *others = numbers(plan, seed, epoch)
-        return accuracy - (0.6 if plan.restriction == "positional" else 0), *others
+@pytest.mark.parametrize(
+    ("kind", "run", "index"),
+    [("positional", 0, 0.01), ("semantic", 6, -0.01), ("semantic", 3, 0.0)],
+)
+def test_one_run_whose_mechanism_becomes_the_other_fails(kind, run, index):
+    assert fails(with_one("lifted", kind, run, index=index)) == {f"{kind}.index-lifted"}
 
-    found = verdicts(EXPERIMENT.finding(5, planted(poor)))
-    assert {name for name, verdict in found.items() if verdict == "fails"} == {
-        "positional.accuracy"
-    }
+
+def test_nothing_is_said_of_the_index_before_the_restriction_is_lifted():
+    assert fails(with_one("restricted", "semantic", 2, index=-1.0)) == set()
+
+
+def test_one_run_without_an_index_fails():
+    made = EXPERIMENT.finding(
+        5, planted(with_one("lifted", "semantic", 3, index=None), shown=False)
+    )
+    assert verdicts(made)["semantic.index-lifted"] == "fails"
+    prediction = named(made)["both.semantic.index-lifted"]
+    values = np.delete(expected("semantic", "index", lifted=True, epoch=5), 3)
+    assert prediction.measured.value == pytest.approx(values.mean(), rel=1e-12)
+    assert f"least of 6 runs: {values.min():.4g}" in prediction.note
+
+
+def test_no_run_with_an_index_is_said_in_words():
+    def uniform(plan, seed, epoch):
+        return {**numbers(plan, seed, epoch), "index": None}
+
+    made = EXPERIMENT.finding(5, planted(uniform, shown=False))
+    for kind in KINDS:
+        prediction = named(made)[f"both.{kind}.index-lifted"]
+        assert (prediction.measured, prediction.verdict) == (None, "fails")
+        assert "no run has one" in prediction.note
+    [curves] = made.figures
+    save(curves.drawing, io.BytesIO(), "svg")
+    drawn = [len(container[0].get_xdata()) for container in curves.drawing.axes[3].containers]
+    assert drawn == [0, 0]
+
+
+@pytest.mark.parametrize("what", ["restricted", "lifted"])
+def test_one_run_that_is_hardly_better_than_the_commonest_count_fails(what):
+    bound = majority() + 0.75 * (1 - majority())
+    name = "accuracy" if what == "restricted" else "accuracy-lifted"
+    for accuracy, wanted in ((bound - 1e-6, {f"positional.{name}"}), (bound + 1e-6, set())):
+        assert fails(with_one(what, "positional", 4, test_accuracy=accuracy)) == wanted
+
+
+def test_runs_that_are_all_right_everywhere_are_checked_all_the_same():
+    def perfect(plan, seed, epoch):
+        return {**numbers(plan, seed, epoch), "test_accuracy": 1.0}
+
+    made = EXPERIMENT.finding(5, planted(perfect, shown=False))
+    assert set(verdicts(made).values()) == {"holds"}
+    prediction = named(made)["both.semantic.accuracy"]
+    assert prediction.measured is None
+    assert "every run has 1" in prediction.note
+    assert named(made)["both.semantic.gain-lifted"].note == "every run has 0"
 
 
 def test_the_published_accuracies_stand_beside(finding):
     found = named(finding)
-    for kind, mean, deviation in (("positional", 0.9988, 0.0004), ("semantic", 0.9989, 0.0012)):
-        own = expected(kind, 0, lifted=False, epoch=9)
-        distance = (own.mean() - mean) / np.hypot(own.std(ddof=1), deviation)
-        note = found[f"both.{kind}.accuracy"].note
-        assert note.startswith(f"after 200 epochs {mean}, standard deviation {deviation:.2g} (")
-        assert "2402.03902" in note
-        assert note.endswith(f"difference {distance:+.2f} of both together")
+    for kind, published in (("positional", "0.9988 ± 0.0004"), ("semantic", "0.9989 ± 0.0012")):
+        least = expected(kind, "test_accuracy", lifted=False, epoch=9).min()
+        assert found[f"both.{kind}.accuracy"].note == (
+            f"least of 7 runs: {least:.4g}; published: {published} after 200 epochs"
+        )
 
 
 def test_the_text_says_what_was_done(finding):
     [first, second] = finding.text
     assert "7 transformers of each kind were trained for 9 epochs" in first
-    assert "of 400 sequences" in first
+    assert "on the same 0.7 of 400 sequences" in first
     assert f"right in {majority():.4f} of all places" in first
+    assert "less than 25% of the errors" in first
     assert "step 0.001 went on for 5 epochs" in second
     assert "standard deviation 0.001 " in second
+    assert "cannot prove a minimum" in second
 
 
 def test_curves_go_on_where_the_restriction_is_lifted(finding):
     curves, _ = finding.figures
-    error, index = curves.drawing.axes
-    assert (error.get_yscale(), index.get_yscale()) == ("log", "linear")
-    assert index.get_xlabel() == "epoch"
+    names = ("train_loss", "test_loss", "test_accuracy", "index", "rest")
+    scales = [axes.get_yscale() for axes in curves.drawing.axes]
+    assert scales == ["log", "log", "linear", "linear", "linear"]
+    assert curves.drawing.axes[-1].get_xlabel() == "epoch"
     points = [(False, 1), (False, 4), (False, 9), (True, 2), (True, 5)]
-    for axes, which in ((error, 0), (index, 1)):
+    for axes, name in zip(curves.drawing.axes, names, strict=True):
         for kind, container in zip(KINDS, axes.containers, strict=True):
-            assert container.get_label() == f"{kind}, mean"
-            values = [expected(kind, which, lifted=lifted, epoch=e) for lifted, e in points]
-            values = [1 - v for v in values] if which == 0 else values
-            line, _, [bars] = container
-            assert list(line.get_xdata()) == [1, 4, 9, 11, 14]
-            assert line.get_ydata() == pytest.approx([v.mean() for v in values])
-            halves = [np.ptp(segment[:, 1]) / 2 for segment in bars.get_segments()]
-            assert halves == pytest.approx([standard_error(v) for v in values])
+            assert container.get_label() == f"{kind}, mean over runs"
+            values = [expected(kind, name, lifted=lifted, epoch=e) for lifted, e in points]
+            x, y, errors = drawn_means(container)
+            assert x == [1, 4, 9, 11, 14]
+            assert y == pytest.approx([v.mean() for v in values])
+            assert errors == pytest.approx([standard_error(v) for v in values])
     assert "lifted at epoch 9" in curves.caption
 
 
 def test_matrices_are_those_of_the_first_run_of_each_kind(finding):
     _, matrices = finding.figures
-    shown = [axes for axes in matrices.drawing.axes if axes.images]
+    drawn = [axes for axes in matrices.drawing.axes if axes.images]
     wanted = []
     for kind in KINDS:
         first = plans(kind)[0].seeds[0]
         wanted += [*pictures(first, 9), *pictures(first, 5)]
-    assert len(shown) == len(wanted) == 4 * len(EXAMPLES)
-    for axes, matrix in zip(shown, wanted, strict=True):
+    assert len(drawn) == len(wanted) == 4 * len(EXAMPLES)
+    for axes, matrix in zip(drawn, wanted, strict=True):
         assert np.array_equal(axes.images[0].get_array(), matrix)
-    rows = [axes.get_ylabel() for axes in shown[:: len(EXAMPLES)]]
+    rows = [axes.get_ylabel() for axes in drawn[:: len(EXAMPLES)]]
     assert rows == [f"{kind}, {how}" for kind in KINDS for how in ("restricted", "lifted")]
+
+
+def test_a_task_that_the_examples_are_not_of_has_no_matrices():
+    made = EXPERIMENT.finding(5, planted(numbers, shown=False))
+    assert [figure.name for figure in made.figures] == ["both-training"]
 
 
 def test_trained_transformers_give_a_finding(tmp_path, monkeypatch):
@@ -236,7 +325,7 @@ def test_trained_transformers_give_a_finding(tmp_path, monkeypatch):
         sequences=300,
         runs=3,
         epochs=(1, 3),
-        lifted_epochs=(1,),
+        lifted_epochs=(1, 2),
         kept=tmp_path,
     )
     device = choose_device("cpu")
@@ -250,7 +339,10 @@ def test_trained_transformers_give_a_finding(tmp_path, monkeypatch):
     assert len(made.figures) == 2
     # What sees only symbols, or only positions, is semantic or positional, and hardly moved since.
     found = named(made)
-    assert len(found) == 10
     for kind in KINDS:
+        assert found[f"both.{kind}.index-lifted"].verdict == "holds"
         assert found[f"both.{kind}.index-lifted"].measured.value > 0.9
-        assert 0 < found[f"both.{kind}.moved"].measured.value < 0.1
+        assert abs(found[f"both.{kind}.rest-lifted"].measured.value) < 0.1
+        assert 0 < found[f"both.{kind}.moved-lifted"].measured.value < 0.1
+        for epoch in (1, 2):
+            assert found[f"both.{kind}.gradient-lifted@epoch={epoch}"].measured.value > 0

@@ -1,35 +1,47 @@
 """A checkpoint comes back as it was, or is refused and left as it is."""
 
+import os
 import pickle
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.torch import save
+from safetensors import safe_open
+from safetensors.torch import load, save
 
 from symattn.errors import ComputationFailed, InvalidInput
 from verify.histogram.checkpoints import Checkpoint, checkpoint_path, kept_epochs
 
 PLAN = "0123456789abcdef"
+LABEL = {"plan": PLAN, "epoch": "3", "device": "cpu"}
 TENSORS = {
     "query": torch.tensor([[1.5, -0.0, 1e-38]]),
+    "key": torch.tensor([[0.5, 2.0, -3.0]]),
     "step": torch.tensor(7.0),
     "double": torch.tensor([1 / 3], dtype=torch.float64),
 }
 
 
-def written(directory, plan=PLAN, epoch=3, tensors=TENSORS):
+def shapes_of(tensors):
+    return {name: tensor.shape for name, tensor in tensors.items()}
+
+
+def written(directory, plan=PLAN, epoch=3, tensors=TENSORS, label=LABEL):
     path = checkpoint_path(directory, "free", plan, epoch)
-    Checkpoint(plan=plan, epoch=epoch, tensors=tensors).write(path)
+    Checkpoint(label=label, tensors=tensors).write(path)
     return path
 
 
-def refused(path, plan=PLAN, epoch=3):
+def read(path, tensors=TENSORS, label=LABEL):
+    return Checkpoint.read(path, label, shapes_of(tensors)).tensors
+
+
+def refused(path, tensors=TENSORS, label=LABEL):
     """That it is, in one line that names it, and that it is as it was."""
     content = path.read_bytes()
     with pytest.raises(InvalidInput, match="is no checkpoint of this run, or damaged") as caught:
-        Checkpoint.read(path, plan, epoch)
+        read(path, tensors, label)
     assert str(caught.value).startswith(str(path))
     assert "delete it" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -38,8 +50,8 @@ def refused(path, plan=PLAN, epoch=3):
 
 def test_tensors_come_back_bit_for_bit(tmp_path):
     path = written(tmp_path / "new" / "place")
-    found = Checkpoint.read(path, PLAN, 3)
-    assert (found.plan, found.epoch) == (PLAN, 3)
+    found = Checkpoint.read(path, LABEL, shapes_of(TENSORS))
+    assert found.label == LABEL
     assert found.tensors.keys() == TENSORS.keys()
     for name, tensor in TENSORS.items():
         assert found.tensors[name].dtype == tensor.dtype
@@ -48,25 +60,32 @@ def test_tensors_come_back_bit_for_bit(tmp_path):
     assert [other.name for other in path.parent.iterdir()] == [path.name]
 
 
+def test_other_programs_can_read_it(tmp_path):
+    found = load(written(tmp_path).read_bytes())
+    assert found.keys() == TENSORS.keys()
+    assert all(torch.equal(found[name], tensor) for name, tensor in TENSORS.items())
+
+
 @settings(max_examples=30)
 @given(st.lists(st.floats(width=32), min_size=1, max_size=9))
 def test_single_precision_comes_back_as_it_was(tmp_path_factory, numbers):
     tensor = torch.tensor(numbers, dtype=torch.float32)
     path = written(tmp_path_factory.mktemp("kept"), tensors={"x": tensor})
-    found = Checkpoint.read(path, PLAN, 3).tensors["x"]
+    found = read(path, {"x": tensor})["x"]
     assert found.numpy().tobytes() == tensor.numpy().tobytes()
 
 
 def test_tensors_that_are_views_and_that_have_gradients_are_kept(tmp_path):
     whole = torch.arange(6.0).reshape(2, 3).requires_grad_()
     path = written(tmp_path, tensors={"view": whole.T})
-    assert torch.equal(Checkpoint.read(path, PLAN, 3).tensors["view"], whole.detach().T)
+    assert torch.equal(read(path, {"view": whole.T})["view"], whole.detach().T)
 
 
 def test_writing_again_replaces_the_old_one(tmp_path):
     written(tmp_path)
-    path = written(tmp_path, tensors={"query": torch.ones(2)})
-    assert Checkpoint.read(path, PLAN, 3).tensors["query"].tolist() == [1.0, 1.0]
+    new = {"query": torch.ones(2)}
+    path = written(tmp_path, tensors=new)
+    assert read(path, new)["query"].tolist() == [1.0, 1.0]
 
 
 def test_wherever_it_was_cut_it_is_refused(tmp_path):
@@ -79,6 +98,35 @@ def test_wherever_it_was_cut_it_is_refused(tmp_path):
     refused(path)
 
 
+def test_whichever_bit_has_changed_it_is_refused(tmp_path):
+    """Those of numbers, which are numbers all the same, and those of names and sizes."""
+    path = written(tmp_path)
+    content = path.read_bytes()
+    with path.open("r+b", buffering=0) as file:
+        for place, byte in enumerate(content):
+            for bit in range(8):
+                os.pwrite(file.fileno(), bytes([byte ^ 1 << bit]), place)
+                with pytest.raises(InvalidInput, match="is no checkpoint of this run"):
+                    read(path)
+            os.pwrite(file.fileno(), bytes([byte]), place)
+    assert read(path).keys() == TENSORS.keys()
+
+
+def test_tensors_that_have_changed_names_are_refused(tmp_path):
+    """Where the shapes are those that are wanted, nothing but the checksum tells."""
+    path = written(tmp_path)
+    with safe_open(path, framework="pt") as file:
+        metadata = file.metadata()
+    path.write_bytes(save(TENSORS, metadata))
+    assert torch.equal(read(path)["query"], TENSORS["query"])
+    exchanged = {**TENSORS, "query": TENSORS["key"], "key": TENSORS["query"]}
+    # The order of the names stays what it was.
+    renamed = {f"{name}s": tensor for name, tensor in TENSORS.items()}
+    for changed in (exchanged, renamed):
+        path.write_bytes(save(changed, metadata))
+        refused(path, changed)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -87,28 +135,61 @@ def test_wherever_it_was_cut_it_is_refused(tmp_path):
         b"\xff" * 64,
         pickle.dumps({"query": [1.0]}),
         save({"query": torch.ones(2)}),
-        save({"query": torch.ones(2)}, {"plan": PLAN}),
-        save({"query": torch.ones(2)}, {"plan": PLAN, "epoch": "3", "more": ""}),
+        save({"query": torch.ones(2)}, LABEL),
+        save({"query": torch.ones(2)}, {**LABEL, "sha256": 64 * "0"}),
     ],
 )
 def test_another_file_is_refused(content, tmp_path):
     path = checkpoint_path(tmp_path, "free", PLAN, 3)
     path.write_bytes(content)
+    refused(path, {"query": torch.ones(2)})
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        {**LABEL, "plan": "fedcba9876543210"},
+        {**LABEL, "epoch": "4"},
+        {**LABEL, "device": "cuda"},
+        {**LABEL, "more": ""},
+        {"plan": PLAN, "epoch": "3"},
+        {},
+    ],
+)
+def test_a_checkpoint_with_another_label_is_refused(label, tmp_path):
+    path = written(tmp_path)
+    refused(path, label=label)
+    path = written(tmp_path, label=label)
     refused(path)
+    assert read(path, label=label).keys() == TENSORS.keys()
 
 
-def test_the_checkpoint_of_another_plan_or_epoch_is_refused(tmp_path):
-    refused(written(tmp_path, plan="fedcba9876543210"))
-    refused(written(tmp_path, epoch=4))
+@pytest.mark.parametrize(
+    "others",
+    [
+        {name: tensor for name, tensor in TENSORS.items() if name != "step"},
+        {**TENSORS, "value": torch.ones(2)},
+        {**TENSORS, "query": torch.ones(3)},
+        {**TENSORS, "query": torch.ones(3, 1)},
+        {**TENSORS, "step": torch.ones(1)},
+        {},
+    ],
+    ids=["missing", "more", "flat", "transposed", "no scalar", "none"],
+)
+def test_other_tensors_than_are_wanted_are_refused(others, tmp_path):
+    """With a checksum of their own they are no less a checkpoint."""
+    path = written(tmp_path, tensors=others)
+    assert read(path, others).keys() == others.keys()
+    refused(path)
 
 
 def test_what_is_not_there_is_refused(tmp_path):
     path = checkpoint_path(tmp_path, "free", PLAN, 3)
     with pytest.raises(InvalidInput, match="is no checkpoint of this run"):
-        Checkpoint.read(path, PLAN, 3)
+        read(path)
     path.mkdir()
     with pytest.raises(InvalidInput, match="is no checkpoint of this run"):
-        Checkpoint.read(path, PLAN, 3)
+        read(path)
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

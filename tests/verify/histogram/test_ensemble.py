@@ -9,7 +9,7 @@ from torch.nn import functional
 from symattn.errors import InvalidInput
 from tests.verify.histogram.made_up import CPU, TASK, ensemble, random_sequences
 from verify.histogram.ensemble import Ensemble
-from verify.histogram.transformer import RESTRICTIONS
+from verify.histogram.transformer import RESTRICTIONS, HistogramTransformer
 
 SEEDS = (3, 1, 4)
 _LIFTED = ("symbols", "positions", "query", "key")
@@ -77,6 +77,32 @@ def test_a_run_has_the_weights_of_its_seed():
 def test_another_restriction_is_refused():
     with pytest.raises(InvalidInput, match="one of none, positional, semantic"):
         Ensemble.draw(TASK, "syntactic", SEEDS, CPU)
+
+
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+def test_folded_weights_are_zero_where_there_is_nothing(restriction, double):
+    """And a module without restriction that has them is the same function."""
+    made = ensemble(restriction, SEEDS)
+    before = {name: weight.clone() for name, weight in made.weights.items()}
+    folded = made.folded()
+    # Rows of W_Q and W_K belong to the coordinates of the embedding.
+    rows = {name: weight.clone() for name, weight in before.items()}
+    if restriction != "none":
+        rows["symbols"][:, :, 32:] = 0
+        rows["positions"][:, :, :32] = 0
+        unseen = slice(32, None) if restriction == "semantic" else slice(32)
+        rows["query"][:, unseen] = 0
+        rows["key"][:, unseen] = 0
+    assert folded.keys() == rows.keys()
+    assert all(torch.equal(folded[name], weight) for name, weight in rows.items())
+    assert all(torch.equal(made.weights[name], weight) for name, weight in before.items())
+    sequences = random_sequences(9)
+    for run in range(3):
+        module = HistogramTransformer(TASK)
+        module.load_state_dict({name: weight[run] for name, weight in folded.items()})
+        torch.testing.assert_close(
+            module(sequences), made.module(run)(sequences), rtol=1e-12, atol=1e-13
+        )
 
 
 @pytest.mark.parametrize("restriction", RESTRICTIONS)

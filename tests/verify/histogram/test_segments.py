@@ -51,10 +51,21 @@ def length_of(first, second):
     return math.sqrt(squares)
 
 
+def gradient_of(module, sequences):
+    """The norm of the gradient of the mean loss in all weights of a module, in double precision."""
+    module = module.double()
+    counts = torch.tensor([[row.count(s) for s in row] for row in sequences.tolist()])
+    loss = functional.cross_entropy(module(sequences).flatten(0, 1), counts.flatten())
+    gradients = torch.autograd.grad(loss, list(module.parameters()))
+    return math.sqrt(sum(float(part.square().sum()) for part in gradients))
+
+
 def test_rows_are_what_the_trained_transformers_do(tmp_path):
-    [_, rows] = rows_of(PLAN, (1, 3), tmp_path)
-    data, start = PLAN.draw(), random_start(PLAN, CPU)
-    training = Training(PLAN, CPU, start)
+    """Each of the sequences of its own run."""
+    plan = replace(PLAN, train_count=35)
+    [_, rows] = rows_of(plan, (1, 3), tmp_path)
+    data, start = plan.draw(), random_start(plan, CPU)
+    training = Training(plan, start)
     training.advance(3)
     modules = [training.ensemble.module(run) for run in range(2)]
     wanted = torch.tensor([[Counter(row)[s] for s in row] for row in data.test.tolist()])
@@ -62,38 +73,59 @@ def test_rows_are_what_the_trained_transformers_do(tmp_path):
     def attention(sequences):
         return torch.stack([module.attention(sequences) for module in modules])
 
-    mechanism = mechanisms(TASK, attention, seed=PLAN.sequences_seed)
+    mechanism = mechanisms(TASK, attention, seed=plan.seeds[0])
+    shown = torch.tensor(rows[0]["examples"])
+    expected = modules[0].attention(torch.tensor(SHORT_EXAMPLES)).detach()
+    torch.testing.assert_close(shown, expected, rtol=0, atol=5.1e-5)
+    assert rows[1]["examples"] is None
     for run, (row, module) in enumerate(zip(rows, modules, strict=True)):
         logits = module(data.test).detach()
         loss = functional.cross_entropy(logits.flatten(0, 1), wanted.flatten())
-        assert (row["seed"], row["epoch"]) == (PLAN.seeds[run], 3)
+        assert (row["seed"], row["epoch"]) == (plan.seeds[run], 3)
         assert row["test_loss"] == pytest.approx(float(loss), rel=1e-5)
         right = (logits.argmax(dim=-1) == wanted).double().mean()
         assert row["test_accuracy"] == pytest.approx(float(right), rel=1e-12)
         assert row["train_loss"] == training.losses[-1][run]
         moved = length_of(module, start.module(run))
-        assert row["moved"] == row["moved_in_all"] == pytest.approx(moved, rel=1e-5)
-        assert row["mechanism"] == pytest.approx(asdict(mechanism[run]), rel=1e-4)
-    shown = torch.tensor(rows[0]["examples"])
-    expected = modules[0].attention(torch.tensor(SHORT_EXAMPLES)).detach()
-    torch.testing.assert_close(shown, expected, rtol=0, atol=5.1e-5)
-    assert rows[1]["examples"] is None
+        assert row["moved"] == row["from_random"] == pytest.approx(moved, rel=1e-5)
+        parts = asdict(mechanism[run])
+        rest = 1 - parts["positional"] - parts["semantic"] + parts["common"]
+        assert row["mechanism"] == pytest.approx({**parts, "rest": rest}, rel=1e-4, abs=1e-6)
+        own = data.train[torch.tensor(plan.chosen()[run])]
+        assert row["gradient_norm"] == pytest.approx(gradient_of(module, own), rel=1e-4)
+    assert rows[0]["gradient_norm"] != pytest.approx(rows[1]["gradient_norm"], rel=1e-2)
 
 
 def test_a_lifted_segment_tells_both_distances(tmp_path):
+    """From where it was lifted, noise and all, and from the random weights before that."""
     rows_of(PLAN, (2,), tmp_path)
     [rows] = rows_of(PLAN.lift(2), (1,), tmp_path)
     restricted = Training.after(PLAN, 2, CPU, tmp_path).ensemble.unrestricted(0.0, (0, 0))
     first = random_start(PLAN, CPU).unrestricted(0.0, (0, 0))
     lifted = Training.after(PLAN.lift(2), 1, CPU, tmp_path).ensemble
     for run, row in enumerate(rows):
-        in_all = length_of(lifted.module(run), first.module(run))
-        assert row["moved_in_all"] == pytest.approx(in_all, rel=1e-5)
+        from_random = length_of(lifted.module(run), first.module(run))
+        assert row["from_random"] == pytest.approx(from_random, rel=1e-5)
         # It moved from the noisy start; the noise is 1e-3 times the root of 8768.
         noise = 1e-3 * math.sqrt(9 * 64 + 2 * 64**2)
         from_restricted = length_of(lifted.module(run), restricted.module(run))
         assert abs(from_restricted - math.hypot(noise, row["moved"])) < 0.1 * noise
-        assert 0 < row["moved"] < row["moved_in_all"]
+        assert 0 < row["moved"] < row["from_random"]
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        HistogramTask(length=4, symbols=4),
+        HistogramTask(length=5, symbols=5),
+        HistogramTask(length=3, symbols=15),
+    ],
+    ids=["a symbol less", "longer", "shorter"],
+)
+def test_no_matrices_are_shown_of_another_task(task, tmp_path):
+    """The symbol 4 is the largest of sequences of four."""
+    [rows] = rows_of(replace(PLAN, task=task), (1,), tmp_path)
+    assert [row["examples"] for row in rows] == [None, None]
 
 
 @pytest.mark.parametrize("lift", [False, True])

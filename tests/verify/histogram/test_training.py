@@ -3,26 +3,22 @@
 import math
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from scipy import stats
 from torch.nn import functional
 
 from symattn.errors import InvalidInput
 from tests.verify.histogram.made_up import CPU, TASK, ensemble, scattered
 from verify.histogram import training as module_under_test
-from verify.histogram.checkpoints import checkpoint_path, kept_epochs
+from verify.histogram.checkpoints import Checkpoint, checkpoint_path, kept_epochs
 from verify.histogram.ensemble import Ensemble
 from verify.histogram.task import HistogramTask
-from verify.histogram.training import (
-    BATCH,
-    NOISE,
-    Plan,
-    Training,
-    distance,
-    random_start,
-    start_of,
-)
+from verify.histogram.training import BATCH, NOISE, Plan, Training, distance, random_start
 
 # 43 different sequences, 30 of them for training: one batch. With `MANY` it is three.
 PLAN = Plan(task=TASK, seeds=(5, 8), sequences=44)
@@ -94,7 +90,7 @@ def test_steps_are_those_of_a_plain_loop_for_each_run(restriction, optimiser, do
     plan = replace(PLAN, restriction=restriction, optimiser=optimiser)
     sequences, start = plan.draw().train, random_start(plan, CPU)
     assert 16 < len(sequences) <= BATCH
-    training = Training(plan, CPU, start)
+    training = Training(plan, start)
     for steps in (1, 6):
         training.advance(steps)
         for run in range(2):
@@ -103,41 +99,46 @@ def test_steps_are_those_of_a_plain_loop_for_each_run(restriction, optimiser, do
             moved_alike(training, start, run, module)
 
 
-@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
-def test_batches_have_every_sequence_once_in_an_epoch(optimiser, double, batches):
-    plan = replace(MANY, optimiser=optimiser)
-    data, start = plan.draw(), random_start(plan, CPU)
-    training = Training(plan, CPU, start)
+@pytest.mark.parametrize(("optimiser", "count"), [("adam", None), ("sgd", None), ("adam", 70)])
+def test_batches_have_every_sequence_of_a_run_once_in_an_epoch(optimiser, count, double, batches):
+    plan = replace(MANY, optimiser=optimiser, train_count=count)
+    train, start = plan.draw().train, random_start(plan, CPU)
+    everything = [sorted(map(tuple, train[torch.tensor(own)].tolist())) for own in plan.chosen()]
+    [size] = {len(own) for own in everything}
+    assert size == (count or len(train))
+    assert (everything[0] == everything[1]) == (count is None)
+    training = Training(plan, start)
     training.advance(3)
-    per_epoch = math.ceil(len(data.train) / 32)
+    per_epoch = math.ceil(size / 32)
     assert per_epoch == 3
     assert len(batches) == 3 * per_epoch
-    everything = sorted(map(tuple, data.train.tolist()))
     orders = []
     for run in range(2):
         own = [batch[run] for batch in batches]
-        assert {len(batch) for batch in own} == {32, len(data.train) % 32}
+        assert {len(batch) for batch in own} == {32, size % 32}
         for epoch in range(3):
             passed = torch.cat(own[epoch * per_epoch : (epoch + 1) * per_epoch])
             orders.append(list(map(tuple, passed.tolist())))
-            assert sorted(orders[-1]) == everything
+            assert sorted(orders[-1]) == everything[run]
         module, losses = by_a_plain_loop(plan, start, run, own)
         moved_alike(training, start, run, module)
         # The mean over all sequences, of which the last batch has fewer
         for epoch in range(3):
             of_epoch = range(epoch * per_epoch, (epoch + 1) * per_epoch)
-            mean = sum(losses[i] * len(own[i]) for i in of_epoch) / len(data.train)
+            mean = sum(losses[i] * len(own[i]) for i in of_epoch) / size
             assert training.losses[epoch][run] == pytest.approx(mean, rel=1e-9)
     # Every epoch of every run in an order of its own
     assert len(set(map(tuple, orders))) == 6
 
 
-def test_no_run_depends_on_the_others(double):
-    together = Training(MANY, CPU, random_start(MANY, CPU))
+@pytest.mark.parametrize("count", [None, 40])
+def test_no_run_depends_on_the_others(count, double):
+    several = replace(MANY, train_count=count)
+    together = Training(several, random_start(several, CPU))
     together.advance(2)
     for run, seed in enumerate(MANY.seeds):
-        plan = replace(MANY, seeds=(seed,))
-        alone = Training(plan, CPU, random_start(plan, CPU))
+        plan = replace(several, seeds=(seed,))
+        alone = Training(plan, random_start(plan, CPU))
         alone.advance(2)
         for name, weight in together.ensemble.weights.items():
             torch.testing.assert_close(
@@ -148,9 +149,10 @@ def test_no_run_depends_on_the_others(double):
 def test_training_leaves_its_start_as_it_is():
     start = random_start(PLAN, CPU)
     before = {name: weight.clone() for name, weight in start.weights.items()}
-    training = Training(PLAN, CPU, start)
+    training = Training(PLAN, start)
     now = training.ensemble
     training.advance(2)
+    assert training.start is start
     assert all(torch.equal(start.weights[name], weight) for name, weight in before.items())
     assert all(weight.dtype == torch.float32 for weight in now.weights.values())
     assert not any(weight.requires_grad for weight in now.weights.values())
@@ -160,7 +162,7 @@ def test_training_leaves_its_start_as_it_is():
 def test_what_is_masked_stays_as_it_was_drawn(restriction):
     plan = replace(PLAN, restriction=restriction)
     start = random_start(plan, CPU)
-    training = Training(plan, CPU, start)
+    training = Training(plan, start)
     training.advance(3)
     half, now = start.weights["symbols"].shape[-1] // 2, training.ensemble.weights
     masked = {"symbols": slice(half, None), "positions": slice(half)}
@@ -175,7 +177,7 @@ def test_what_is_masked_stays_as_it_was_drawn(restriction):
 
 def test_test_errors_are_those_of_each_run_by_itself(double, monkeypatch):
     plan = replace(MANY, seeds=(1, 2, 3))
-    training = Training(plan, CPU, random_start(plan, CPU))
+    training = Training(plan, random_start(plan, CPU))
     training.advance(4)
     test = plan.draw().test
     found = training.test()
@@ -209,9 +211,9 @@ def test_test_errors_are_those_of_each_run_by_itself(double, monkeypatch):
     ids=lambda plan: f"{plan.label}-{plan.optimiser}",
 )
 def test_four_epochs_are_two_and_two_more(plan, tmp_path):
-    straight = Training.after(plan, 4, CPU, tmp_path / "nothing")
+    straight = Training.after(plan, 4, CPU, tmp_path / "straight")
+    assert len(straight.losses) == 4
     begun = Training.after(plan, 2, CPU, tmp_path)
-    begun.keep(tmp_path)
     gone_on = Training.after(plan, 4, CPU, tmp_path)
     assert len(gone_on.losses) == 2
     assert same_weights(gone_on, straight)
@@ -219,7 +221,6 @@ def test_four_epochs_are_two_and_two_more(plan, tmp_path):
     assert gone_on.test() == straight.test()
     assert not same_weights(gone_on, begun)
     # Its checkpoint is deleted, or all of them are.
-    gone_on.keep(tmp_path)
     checkpoint_path(tmp_path, plan.label, plan.digest(), 4).unlink()
     again = Training.after(plan, 4, CPU, tmp_path)
     assert len(again.losses) == 2
@@ -228,21 +229,41 @@ def test_four_epochs_are_two_and_two_more(plan, tmp_path):
     anew = Training.after(plan, 4, CPU, tmp_path)
     assert len(anew.losses) == 4
     assert same_weights(anew, straight)
-    assert not (tmp_path / "nothing").exists()
+
+
+@pytest.mark.parametrize("lift", [False, True])
+def test_what_had_to_be_trained_is_kept(lift, tmp_path):
+    """Also of what is lifted, so that neither is trained once more."""
+    semantic = replace(PLAN, restriction="semantic")
+    plan = semantic.lift(2) if lift else semantic
+    assert Training.after(plan, 0, CPU, tmp_path).epoch == 0
+    wanted = [(semantic, [2])] if lift else []
+    for epoch in (0, 3):
+        training = Training.after(plan, epoch, CPU, tmp_path)
+        for other, epochs in (*wanted, (plan, [epoch] if epoch else [])):
+            assert kept_epochs(tmp_path, other.label, other.digest()) == epochs
+        assert len(list(tmp_path.iterdir())) == len(wanted) + (epoch > 0)
+    content = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    again = Training.after(plan, 3, CPU, tmp_path)
+    assert (again.epoch, again.losses) == (3, [])
+    assert same_weights(again, training)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == content
 
 
 def test_moments_are_kept_with_the_weights(tmp_path):
     """Without them the next step would be the first of its kind."""
     begun = Training.after(PLAN, 2, CPU, tmp_path)
-    begun.keep(tmp_path)
-    forgetful = Training(PLAN, CPU, begun.ensemble)
-    forgetful.advance(1)
-    assert not same_weights(forgetful, Training.after(PLAN, 3, CPU, tmp_path))
+    forgetful = Training(PLAN, begun.ensemble)
+    forgetful.epoch = 2
+    forgetful.advance(3)
+    gone_on = Training.after(PLAN, 3, CPU, tmp_path)
+    assert forgetful.losses == gone_on.losses
+    # By so much as Adam's first step is longer than what it does with a mean of gradients.
+    assert min(distance(forgetful.ensemble, gone_on.ensemble)) > 1e-2
 
 
 def test_a_checkpoint_beyond_is_not_taken(tmp_path):
     long = Training.after(PLAN, 3, CPU, tmp_path)
-    long.keep(tmp_path)
     short = Training.after(PLAN, 1, CPU, tmp_path)
     assert (short.epoch, len(short.losses)) == (1, 1)
     assert short.losses[0] == long.losses[0]
@@ -251,7 +272,7 @@ def test_a_checkpoint_beyond_is_not_taken(tmp_path):
 
 def test_only_the_last_two_checkpoints_remain(tmp_path):
     other = replace(PLAN, seeds=(1, 2))
-    Training.after(other, 1, CPU, tmp_path).keep(tmp_path)
+    Training.after(other, 1, CPU, tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     training = Training.after(PLAN, 0, CPU, tmp_path)
     for epoch, kept in ((1, [1]), (2, [1, 2]), (3, [2, 3]), (5, [3, 5]), (6, [5, 6])):
@@ -268,15 +289,52 @@ def test_only_the_last_two_checkpoints_remain(tmp_path):
     assert kept_epochs(tmp_path, PLAN.label, PLAN.digest()) == [4, 5, 6]
 
 
-@pytest.mark.parametrize("kind", ["cut", "other seeds", "other epoch"])
+def tampered(kind, path, other):
+    """What could be in a checkpoint's place, with a right checksum but for the first two."""
+    content = path.read_bytes()
+    if kind == "cut":
+        return content[:-1]
+    if kind == "another number":
+        return content[:-1] + bytes([content[-1] ^ 1])
+    if kind.startswith("of other"):
+        return other.read_bytes()
+    with safe_open(path, framework="pt") as file:
+        label = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    del label["sha256"]
+    if kind == "without a moment":
+        del tensors["exp_avg_sq.query"]
+    elif kind == "misshapen":
+        tensors["step.query"] = tensors["step.query"].expand(2)
+    else:
+        label[kind] = {"epoch": "1", "code": 16 * "0", "device": "cuda"}[kind]
+    Checkpoint(label=label, tensors=tensors).write(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "cut",
+        "another number",
+        "of other seeds",
+        "of other epochs",
+        "without a moment",
+        "misshapen",
+        "epoch",
+        "code",
+        "device",
+    ],
+)
 def test_a_checkpoint_that_is_not_right_is_refused_and_left_as_it_is(kind, tmp_path):
-    for plan in (PLAN, replace(PLAN, seeds=(6, 9))):
-        for epoch in (1, 2):
-            Training.after(plan, epoch, CPU, tmp_path).keep(tmp_path)
+    plan = replace(PLAN, seeds=(6, 9)) if kind == "of other seeds" else PLAN
+    for epoch in (1, 2):
+        Training.after(PLAN, epoch, CPU, tmp_path)
+        Training.after(plan, epoch, CPU, tmp_path)
+    epoch = 1 if kind == "of other epochs" else 2
+    other = checkpoint_path(tmp_path, plan.label, plan.digest(), epoch)
     path = checkpoint_path(tmp_path, PLAN.label, PLAN.digest(), 2)
-    other = replace(PLAN, seeds=(6, 9)).digest() if kind == "other seeds" else PLAN.digest()
-    source = checkpoint_path(tmp_path, PLAN.label, other, 1 if kind == "other epoch" else 2)
-    content = source.read_bytes()[: -1 if kind == "cut" else None]
+    content = tampered(kind, path, other)
     path.write_bytes(content)
     with pytest.raises(InvalidInput, match="is no checkpoint of this run, or damaged") as caught:
         Training.after(PLAN, 3, CPU, tmp_path)
@@ -290,20 +348,81 @@ def test_a_checkpoint_that_is_not_right_is_refused_and_left_as_it_is(kind, tmp_p
     )
 
 
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A copy of the package's files that are taken for it."""
+    copied = tmp_path / "package"
+    shutil.copytree(Path(module_under_test.__file__).parent, copied)
+    with monkeypatch.context() as patch:
+        patch.setattr(module_under_test, "__file__", str(copied / "training.py"))
+        yield copied
+    module_under_test._code.cache_clear()
+
+
+@pytest.mark.parametrize("changed", ["nothing", "task.py", "ensemble.py", "new.py", "torch"])
+def test_a_checkpoint_of_other_code_is_refused(changed, package, tmp_path, monkeypatch):
+    """What the weights are depends on all files of the package, and on torch."""
+    kept = tmp_path / "kept"
+    Training.after(PLAN, 1, CPU, kept)
+    if changed == "torch":
+        monkeypatch.setattr(torch, "__version__", "0.1")
+    elif changed != "nothing":
+        with (package / changed).open("a") as file:
+            file.write("# changed\n")
+    module_under_test._code.cache_clear()
+    if changed == "nothing":
+        assert Training.after(PLAN, 1, CPU, kept).losses == []
+        return
+    with pytest.raises(InvalidInput, match="is no checkpoint of this run"):
+        Training.after(PLAN, 1, CPU, kept)
+
+
 def test_a_damaged_checkpoint_of_what_is_lifted_is_refused(tmp_path):
     plan = replace(PLAN, restriction="semantic")
-    Training.after(plan, 1, CPU, tmp_path).keep(tmp_path)
+    Training.after(plan, 1, CPU, tmp_path)
     path = checkpoint_path(tmp_path, plan.label, plan.digest(), 1)
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(InvalidInput, match=str(path)):
-        start_of(plan.lift(1), CPU, tmp_path)
+        Training.after(plan.lift(1), 0, CPU, tmp_path)
+
+
+@pytest.mark.parametrize("count", [None, 40])
+@pytest.mark.parametrize("restriction", ["none", "semantic"])
+def test_gradients_are_those_of_each_run_by_itself(restriction, count, double, monkeypatch):
+    """Of the mean loss of all sequences that it is trained on, in all weights of a module."""
+    plan = replace(MANY, restriction=restriction, train_count=count)
+    training = Training(plan, random_start(plan, CPU))
+    training.advance(2)
+    found, train = training.gradient_norms(), plan.draw().train
+    for run, chosen in enumerate(plan.chosen()):
+        module = training.ensemble.module(run)
+        cross_entropy(module, train[torch.tensor(chosen)]).backward()
+        squares = sum(float(weight.grad.square().sum()) for weight in module.parameters())
+        assert found[run] == pytest.approx(math.sqrt(squares), rel=1e-10)
+    assert found[0] != pytest.approx(found[1], rel=1e-3)
+    # However many are looked at a time, also where they do not come out even
+    monkeypatch.setattr(module_under_test, "_TESTED", 11)
+    assert plan.chosen().shape[1] % 11
+    assert training.gradient_norms() == pytest.approx(found, rel=1e-11)
+
+
+def test_looking_at_gradients_changes_nothing():
+    looked, other = (Training(MANY, random_start(MANY, CPU)) for _ in range(2))
+    for training in (looked, other):
+        training.advance(1)
+    assert all(norm > 1e-3 for norm in looked.gradient_norms())
+    for training in (looked, other):
+        training.advance(2)
+    assert same_weights(looked, other)
 
 
 def test_a_lifted_plan_begins_where_the_other_ended(tmp_path):
     plan = replace(PLAN, restriction="semantic")
     before = Training.after(plan, 2, CPU, tmp_path).ensemble
     lifted = plan.lift(2)
-    start = start_of(lifted, CPU, tmp_path)
+    training = Training.after(lifted, 0, CPU, tmp_path)
+    start = training.start
+    assert distance(start, training.ensemble) == [0.0, 0.0]
     assert (start.restriction, lifted.optimiser, lifted.seeds) == ("none", "sgd", plan.seeds)
     # The noise is of `count` normal numbers: token and position vectors, W_Q and W_K.
     count = (TASK.symbols + TASK.length) * 64 + 2 * 64**2
@@ -360,13 +479,51 @@ def test_seeds_for_different_purposes_and_runs_are_different():
 
 
 def test_a_plan_draws_its_sequences():
-    few = replace(MANY, train_count=20).draw()
-    assert torch.equal(few.train, MANY.draw().train[:20])
-    assert torch.equal(few.test, MANY.draw().test)
+    """Whatever its runs are, and however many of them each is trained on."""
+    drawn = MANY.draw()
+    for plan in (replace(MANY, seeds=(1,)), replace(MANY, train_count=20)):
+        assert torch.equal(plan.draw().train, drawn.train)
+        assert torch.equal(plan.draw().test, drawn.test)
     other = replace(MANY, sequences_seed=1).draw()
-    assert other.test.tolist() != MANY.draw().test.tolist()
-    # Whatever its runs are
-    assert torch.equal(replace(MANY, seeds=(1,)).draw().train, MANY.draw().train)
+    assert other.test.tolist() != drawn.test.tolist()
+
+
+def test_without_a_number_all_runs_are_trained_on_everything():
+    chosen = replace(MANY, seeds=(1, 2, 3)).chosen()
+    assert chosen.tolist() == 3 * [list(range(len(MANY.draw().train)))]
+
+
+def test_every_run_has_sequences_of_its_own():
+    there, runs, count = len(MANY.draw().train), 400, 20
+    plan = replace(MANY, seeds=tuple(range(runs)), train_count=count)
+    chosen = plan.chosen()
+    assert chosen.shape == (runs, count)
+    assert all(len(set(own)) == count for own in chosen.tolist())
+    # Every place as often as another: counts of draws without replacement, whose sum is fixed
+    often = np.bincount(chosen.flatten(), minlength=there)
+    assert len(often) == there
+    share = count / there
+    square = np.sum((often - runs * share) ** 2) / (runs * share * (1 - share))
+    assert stats.chi2.sf(square * (there - 1) / there, there - 1) > 1e-3
+    # What neighbours have in common is hypergeometric.
+    common = [len(set(a) & set(b)) for a, b in zip(chosen[::2], chosen[1::2], strict=True)]
+    law = stats.hypergeom(there, count, count)
+    assert abs(np.mean(common) - law.mean()) < 4 * law.std() / math.sqrt(len(common))
+    # Of a run's own seed
+    assert replace(plan, seeds=(7,)).chosen().tolist() == [chosen[7].tolist()]
+
+
+def test_all_sequences_can_be_asked_for_and_no_more():
+    there = len(PLAN.draw().train)
+    for own in replace(PLAN, train_count=there).chosen().tolist():
+        assert sorted(own) == list(range(there))
+    for count in (there + 1, 0, -1):
+        plan = replace(PLAN, train_count=count)
+        start = random_start(plan, CPU)
+        for refuse in (plan.chosen, lambda plan=plan, start=start: Training(plan, start)):
+            with pytest.raises(InvalidInput, match=f"from 1 to {there}") as caught:
+                refuse()
+            assert caught.value.parameter == "train_count"
 
 
 def test_distances_by_hand():

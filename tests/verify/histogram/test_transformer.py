@@ -135,7 +135,10 @@ def test_another_restriction_is_refused(restriction):
         HistogramTransformer(TASK, restriction)
 
 
-@pytest.mark.parametrize("width", [0, 1, 5, -2])
-def test_a_width_without_halves_is_refused(width):
-    with pytest.raises(InvalidInput, match="an even number >= 2"):
-        HistogramTransformer(TASK, width=width)
+@pytest.mark.parametrize("restriction", RESTRICTIONS)
+@pytest.mark.parametrize("width", [0, 1, 5, -1, -2])
+def test_a_width_without_halves_is_refused(width, restriction):
+    """Before anything is made of it: torch has words of its own for a negative size."""
+    with pytest.raises(InvalidInput, match="an even number >= 2") as caught:
+        HistogramTransformer(TASK, restriction, width=width)
+    assert caught.value.parameter == "width"

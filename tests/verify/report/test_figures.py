@@ -1,6 +1,7 @@
 """Figures show the numbers that they are given, and can be read without colour."""
 
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -67,6 +68,14 @@ def test_panels_share_one_legend_and_one_x():
     texts = [text.get_text() for text in legend.get_texts()]
     assert len(texts) == len(set(texts)) == 2 * len(BRANCHES) + 1
     assert [axes.get_xlabel() for axes in figure.axes] == ["", "iteration"]
+
+
+def test_either_axis_can_be_logarithmic():
+    both = [panel(), replace(panel(), logarithmic=True)]
+    for logarithmic, scale in ((False, "linear"), (True, "log")):
+        figure = panels_figure(both, "alpha", logarithmic=logarithmic)
+        assert [axes.get_xscale() for axes in figure.axes] == [scale, scale]
+        assert [axes.get_yscale() for axes in figure.axes] == ["linear", "log"]
 
 
 def test_a_limit_is_shown_with_its_seeds_fit_and_prediction():

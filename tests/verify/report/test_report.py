@@ -12,6 +12,7 @@ from tests.verify.made_up import concentration, estimate, result
 from verify.judgement import judge_findings
 from verify.predictions import Finding, Prediction
 from verify.report import write_report
+from verify.report.page import summary_sentences
 
 _EMPTY = {"meta", "br", "path", "use", "image", "rect"}
 
@@ -173,7 +174,7 @@ def test_it_can_be_read_without_seeing_colours_or_figures(out, outline):
     ("measured", "words"),
     [
         ([-0.5, -0.5], "All 2 predictions hold."),
-        ([-0.5], "The prediction tested holds."),
+        ([-0.5], "The prediction holds."),
         ([], "No prediction was tested."),
         ([3.0, 3.0, -0.5], "2 of 3 predictions fail."),
     ],
@@ -192,6 +193,87 @@ def test_the_verdict_in_words(measured, words, tmp_path):
     finding = Finding(title="x", text=(), predictions=predictions)
     write_report(result(findings=judge_findings([finding], 0.01)), tmp_path)
     assert words in Outline((tmp_path / "report.html").read_text(encoding="utf-8")).text
+
+
+def made_of(values, verdicts, shown=0):
+    """A result with tests of these measured values, what is checked, and what is shown."""
+    said = {"statement": "It is.", "symbol": "x"}
+    tests = [
+        Prediction(name=f"t{i}", predicted=-0.5, measured=estimate(value, 0.05), **said)
+        for i, value in enumerate(values)
+    ]
+    checks = [
+        Prediction(name=f"c{i}", predicted=0.5, kind="checked", verdict=verdict, **said)
+        for i, verdict in enumerate(verdicts)
+    ]
+    others = [Prediction(name=f"s{i}", kind="shown", **said) for i in range(shown)]
+    finding = Finding(title="x", text=(), predictions=(*checks, *tests, *others))
+    return result(findings=judge_findings([finding], 0.01))
+
+
+_RATE = "If the theory is right in all of them, any prediction fails with a probability of at most"
+_EVERY = "A statement on trained transformers holds if every run satisfies it."
+
+
+@pytest.mark.parametrize(
+    ("values", "verdicts", "shown", "verdict", "worth"),
+    [
+        ([-0.5], [], 0, "The prediction holds.", f"{_RATE} 0.01."),
+        ([3.0], [], 0, "The prediction fails.", f"{_RATE} 0.01."),
+        ([], ["holds"], 0, "The statement on trained transformers holds.", _EVERY),
+        ([], ["fails"], 0, "The statement on trained transformers fails.", _EVERY),
+        (
+            [],
+            ["holds", "holds"],
+            1,
+            "All 2 statements on trained transformers hold.",
+            f"{_EVERY} 1 more number is shown without a test.",
+        ),
+        (
+            [],
+            ["fails", "holds"],
+            0,
+            "1 of 2 statements on trained transformers fails.",
+            _EVERY,
+        ),
+        (
+            [-0.5, -0.5],
+            ["fails", "fails", "holds"],
+            2,
+            "All 2 predictions hold. 2 of 3 statements on trained transformers fail.",
+            f"{_RATE} 0.01. {_EVERY} 2 more numbers are shown without a test.",
+        ),
+        (
+            [3.0, -0.5],
+            ["holds"],
+            0,
+            "1 of 2 predictions fails. The statement on trained transformers holds.",
+            f"{_RATE} 0.01. {_EVERY}",
+        ),
+        ([], [], 1, "No prediction was tested.", "1 more number is shown without a test."),
+        ([], [], 0, "No prediction was tested.", ""),
+    ],
+)
+def test_tests_and_statements_on_transformers_are_counted_apart(
+    values, verdicts, shown, verdict, worth
+):
+    assert summary_sentences(made_of(values, verdicts, shown)) == (verdict, worth)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "kind"), [(["holds"], "holds"), (["holds", "fails"], "fails"), ([], "shown")]
+)
+def test_what_is_checked_is_on_the_page_like_a_test(verdicts, kind, tmp_path):
+    made = made_of([], verdicts, shown=1)
+    write_report(made, tmp_path)
+    page = Outline((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert f"summary {kind}" in page.values("class")
+    assert page.text.count("more than 0.5") == len(verdicts)
+    links = [f"#c{i}" for i, verdict in enumerate(verdicts) if verdict == "fails"]
+    assert page.values("href") == links
+    marks = ("✓ holds", "✗ fails", "\N{EN DASH} not tested")
+    often = [verdicts.count("holds"), verdicts.count("fails"), 1]
+    assert [page.text.count(mark) for mark in marks] == often
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):
