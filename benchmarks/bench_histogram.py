@@ -18,7 +18,7 @@ from verify.histogram.training import BATCH, BETAS, EPSILON, RATE, Plan, Trainin
 from verify.histogram.transformer import HistogramTransformer
 
 CPU = torch.device("cpu")
-RUNS = 10
+RUNS = 5
 PLAN = Plan(task=HistogramTask(), restriction="semantic", seeds=tuple(range(RUNS)), sequences=5000)
 
 
@@ -39,7 +39,7 @@ def seconds_of_a_plain_epoch():
 
 
 def test_batch_against_data_loader(benchmark):
-    training = Training(PLAN, CPU, random_start(PLAN, CPU))
+    training = Training(PLAN, random_start(PLAN, CPU))
     training.advance(1)
     plain = min(seconds_of_a_plain_epoch() for _ in range(3))
 

@@ -165,7 +165,7 @@ def _scaling(_: Path) -> list[Experiment]:
 
 
 def _histogram(kept: Path) -> list[Experiment]:
-    """Fewer epochs than published: 50 of 200, then 20 of 100."""
+    """Fewer epochs than published: 40 of 200, then 10 of 100."""
     task = HistogramTask()
     return [
         TwoMechanisms(
@@ -173,8 +173,8 @@ def _histogram(kept: Path) -> list[Experiment]:
             task=task,
             sequences=50_000,
             runs=10,
-            epochs=(1, 5, *range(10, 51, 10)),
-            lifted_epochs=(1, 10, 20),
+            epochs=(1, 5, *range(10, 41, 10)),
+            lifted_epochs=(1, 5, 10),
             kept=kept,
         ),
         Crossover(
@@ -183,8 +183,8 @@ def _histogram(kept: Path) -> list[Experiment]:
             sequences=50_000,
             counts=(30, 100, 300, 1000, 3000, 10_000, 34_000),
             runs=5,
-            steps=15_000,
-            readings=6,
+            steps=10_000,
+            readings=5,
             kept=kept,
         ),
     ]

@@ -25,7 +25,7 @@ _CONFIDENCE = 0.95
 _NUMBERS = (
     ("test_accuracy", "accuracy", "accuracy on the test set"),
     ("index", "index", "index of attention, 1 if semantic and -1 if positional"),
-    ("rest", "1 - S - P + C", "part of attention that takes positions and symbols together"),
+    ("rest", "1 - J", "part of attention that takes positions and symbols together"),
 )
 
 

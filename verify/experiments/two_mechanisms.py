@@ -161,7 +161,7 @@ class TwoMechanisms:
                 column(last, "rest"),
                 name=f"{self.name}.{kind}.rest-lifted",
                 statement=f"{words}: part of attention that takes positions and symbols together",
-                symbol="1 - S - P + C",
+                symbol="1 - J",
             ),
             shown(
                 after - before,
@@ -190,10 +190,10 @@ class TwoMechanisms:
                     "of the training loss",
                     symbol="gradient",
                 )
-                for epoch, rows in (
-                    (self.lifted_epochs[0], lifted[0]),
-                    (self.lifted_epochs[-1], last),
-                )
+                for epoch, rows in {
+                    self.lifted_epochs[0]: lifted[0],
+                    self.lifted_epochs[-1]: last,
+                }.items()
             ),
         ]
 
@@ -211,8 +211,8 @@ class TwoMechanisms:
             f"on for {self.lifted_epochs[-1]} epochs with all weights free. Gradient descent that "
             "slow shows that a solution is not left within so many epochs, where the gradient and "
             "the distances stand beside it; it cannot prove a minimum. The index of attention is "
-            "-1 where symbols alone explain nothing and 1 where positions alone explain nothing. "
-            "Errors are those over runs on this one data set.",
+            "-1 where symbols add nothing to what positions explain of it, and 1 where positions "
+            "add nothing to what symbols explain. Errors are those over runs on this one data set.",
         )
 
     def _curves(self, panels: Mapping[str, Sequence[Points]]) -> Figure:

@@ -1,31 +1,28 @@
-"""How positional and how semantic attention is: an index from symmetries of attention matrices.
+"""How positional and how semantic attention is: what positions and what symbols explain of it.
 
-Let delta(x) = A(x) - 1/L be the deviation of the attention matrix of a sequence x from uniform
-attention; its entries sum to 0 for every x. Two averages of it, over sequences of independent,
-uniform symbols, are projections that commute, since the law of x is symmetric:
+Let delta = A - 1/L be the deviation of the attention matrix of a sequence x from uniform attention,
+over sequences of independent, uniform symbols. Its entries are fitted by least squares
 
-- onto functions of the two positions alone, which do not depend on x: the mean of delta over x.
-- onto functions of the symbols alone, which do not know of positions: if x is permuted, rows and
-  columns of A are permuted with it. It is the mean over permutations, each undone after it.
+- by a function of the two positions, G(l, l'), which explains the part P of their mean square,
+- by a function of the two symbols, F(x_l, x_l'), which explains S,
+- by the sum of both, which explains J.
 
-A purely positional attention is its own first projection, a purely semantic one its own second.
-Some matrices are both: those that only tell the diagonal from the rest, with all x the same. With
-P, S and C for the squared length of the projections onto the first, the second and what both have
-in common, as parts of that of delta,
+J - S is what positions explain beyond the symbols, J - P what symbols explain beyond the positions,
+and
 
-    index = (S - P)/(S + P - 2 C),
+    index = ((J - P) - (J - S))/((J - P) + (J - S)) = (S - P)/(2 J - S - P),
 
-from -1, where symbols alone explain nothing, to 1, where positions alone explain nothing. It is to
-be read beside the rest, 1 - S - P + C, the part of delta that takes both, positions and symbols:
-attention is purely positional (semantic) if the index is -1 (1) and the rest is 0. Where neither
-positions nor symbols alone explain anything beyond the error, as in uniform attention, or attention
-that only tells the diagonal from the others, there is no index.
+from -1, where symbols add nothing to positions, to 1, where positions add nothing to symbols. What
+both explain counts for neither: a position is also one where the symbol is its own. The rest,
+1 - J, is what takes positions and symbols together, or other symbols of the sequence, such as the
+normalisation of softmax. Uniform attention has no index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,13 +30,16 @@ from torch import Tensor
 from symattn.errors import InvalidInput
 from verify.histogram.task import HistogramTask
 
-#: Of sequences that are measured, each with one permutation.
+#: Of sequences that are measured.
 _INPUTS = 4096
-_BLOCKS = 32
+_BLOCKS = 16
 
 # An index takes a denominator of so many standard errors, and more than the rounding of attention
 # in single precision leaves where squares cancel.
 _CLEAR, _ROUNDING = 5.0, 1e-9
+# Relative to the largest eigenvalue of the normal equations: those that are 0, as a constant is
+# both a function of positions and one of symbols.
+_SINGULAR = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,25 +50,25 @@ class Mechanism:
     ----------
     square : float
         Mean square of the entries of delta = A - 1/L; (L - 1)/L^2 if each position looks at one.
-    positional, semantic, common : float
-        P, S and C: parts of that, from 0 to 1, that positions explain, that symbols explain, and
-        that either does. As estimates from random sequences they may be off by their errors.
+    positional, semantic, joint : float
+        P, S and J: parts of that, from 0 to 1, that functions of positions, of symbols, and sums of
+        both explain.
     index, index_error : float or None
-        (S - P)/(S + P - 2 C) and its standard error, by the jackknife over blocks of sequences;
-        None where S + P - 2 C is below five of its own standard errors.
+        (S - P)/(2 J - S - P), from -1 to 1, and its standard error, by the jackknife over blocks of
+        sequences; None where 2 J - S - P is below five of its own standard errors.
     """
 
     square: float
     positional: float
     semantic: float
-    common: float
+    joint: float
     index: float | None
     index_error: float | None
 
     @property
     def rest(self) -> float:
-        """1 - P - S + C, the part that takes positions and symbols together."""
-        return 1 - self.positional - self.semantic + self.common
+        """1 - J: what takes positions and symbols together, or other symbols of the sequence."""
+        return 1 - self.joint
 
 
 def mechanisms(
@@ -82,9 +82,9 @@ def mechanisms(
     attention : callable
         Sequences (B, L) to the attention matrices (R, B, L, L).
     seed : int
-        Of the sequences and permutations, which are the same for all R.
+        Of the sequences, which are the same for all R.
     inputs : int
-        Sequences, a multiple of 32 from 64 on.
+        Sequences, a multiple of 16 from 32 on.
 
     Raises
     ------
@@ -94,95 +94,111 @@ def mechanisms(
     if inputs % _BLOCKS or inputs < 2 * _BLOCKS:
         raise InvalidInput.of("inputs", inputs, f"a multiple of {_BLOCKS} from {2 * _BLOCKS} on")
     generator = torch.Generator().manual_seed(seed)
-    size = inputs // _BLOCKS
-    blocks = torch.stack([_sums(task, attention, size, generator) for _ in range(_BLOCKS)])
-    everything = blocks.sum(dim=0)
-    found = _squares(everything, inputs, task.length)
-    without = _squares(everything - blocks, inputs - size, task.length)
-    has_index = found.own() > _CLEAR * _jackknife(without.own()) + _ROUNDING
-    columns = (*found.shares(), found.index(), _jackknife(without.index()))
+    blocks = [_Sums.over(task, attention, inputs // _BLOCKS, generator) for _ in range(_BLOCKS)]
+    everything = _Sums(*(torch.stack(parts).sum(dim=0) for parts in zip(*blocks, strict=True)))
+    found = _squares(everything)
+    without = [_squares(everything.without(block)) for block in blocks]
+    clear = _jackknife([each.own() for each in without])
+    has_index = found.own() > _CLEAR * clear + _ROUNDING + _SINGULAR * found.square
+    errors = _jackknife([each.share() for each in without])
+    of = found.square.clamp(min=_ROUNDING)
+    columns = (of, found.positional / of, found.semantic / of, found.joint / of)
+    rows = torch.stack((*columns, found.share(), errors), dim=1).tolist()
     return [
         Mechanism(
             square=square,
             positional=positional,
             semantic=semantic,
-            common=common,
+            joint=joint,
             index=index if has else None,
             index_error=error if has else None,
         )
-        for has, (square, positional, semantic, common, index, error) in zip(
-            has_index.tolist(), torch.stack(columns, dim=1).tolist(), strict=True
+        for has, (square, positional, semantic, joint, index, error) in zip(
+            has_index.tolist(), rows, strict=True
         )
     ]
 
 
-def _jackknife(without: Tensor) -> Tensor:
-    """Standard errors (R,) of what is (blocks, R) with one block left out at a time."""
-    scatter = torch.square(without - without.mean(dim=0)).sum(dim=0)
-    return torch.sqrt(scatter * (_BLOCKS - 1) / _BLOCKS)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Squares:
-    """Mean squares of entries of delta and of its projections, (..., R)."""
+class _Squares(NamedTuple):
+    """Mean squares of the entries of delta and of its fits, (R,)."""
 
     square: Tensor
     positional: Tensor
     semantic: Tensor
-    common: Tensor
-
-    def shares(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        of = self.square
-        return of, self.positional / of, self.semantic / of, self.common / of
+    joint: Tensor
 
     def own(self) -> Tensor:
         """What only positions or only symbols explain."""
-        return self.positional + self.semantic - 2 * self.common
+        return 2 * self.joint - self.positional - self.semantic
 
-    def index(self) -> Tensor:
-        return (self.semantic - self.positional) / self.own()
+    def share(self) -> Tensor:
+        """The index."""
+        own = self.own()
+        return (self.semantic - self.positional) / torch.where(own == 0, 1.0, own)
 
 
-@torch.no_grad()
-def _sums(
-    task: HistogramTask,
-    attention: Callable[[Tensor], Tensor],
-    inputs: int,
-    generator: torch.Generator,
-) -> Tensor:
-    """Sums over sequences, (R, L^2 + 4): of delta, its square, its product, in the new order,
-    with that of the permuted sequence, its mean on the diagonal, and that squared.
+class _Sums(NamedTuple):
+    """Sums over entries of delta, and how often pairs occur.
+
+    Of delta at each pair of positions (R, L^2) and of symbols (R, T^2), of its square (R,); how
+    often each pair of positions has each pair of symbols (L^2, T^2).
     """
-    length = task.length
-    sequences = torch.randint(task.symbols, (inputs, length), generator=generator)
-    order = torch.argsort(torch.rand(inputs, length, generator=generator), dim=1)
-    permuted = torch.gather(sequences, 1, order)
-    delta, moved = (attention(x).double().cpu() - 1 / length for x in (sequences, permuted))
-    each = torch.arange(inputs)[:, None, None]
-    reordered = delta[:, each, order[:, :, None], order[:, None, :]]
-    diagonal = delta.diagonal(dim1=2, dim2=3).mean(dim=2)
-    columns = (
-        torch.square(delta).sum(dim=(1, 2, 3)),
-        (reordered * moved).sum(dim=(1, 2, 3)),
-        diagonal.sum(dim=1),
-        torch.square(diagonal).sum(dim=1),
-    )
-    return torch.cat((delta.sum(dim=1).flatten(1), torch.stack(columns, dim=1)), dim=1)
+
+    at_positions: Tensor
+    at_symbols: Tensor
+    square: Tensor
+    together: Tensor
+
+    @classmethod
+    @torch.no_grad()
+    def over(
+        cls,
+        task: HistogramTask,
+        attention: Callable[[Tensor], Tensor],
+        inputs: int,
+        generator: torch.Generator,
+    ) -> _Sums:
+        """Over so many random sequences."""
+        places, kinds = task.length**2, task.symbols**2
+        sequences = torch.randint(task.symbols, (inputs, task.length), generator=generator)
+        pairs = (sequences[:, :, None] * task.symbols + sequences[:, None, :]).view(inputs, places)
+        delta = attention(sequences).double().cpu().flatten(2) - 1 / task.length
+        runs = len(delta)
+        flat = torch.arange(places) * kinds + pairs
+        return cls(
+            at_positions=delta.sum(dim=1),
+            at_symbols=torch.zeros(runs, kinds, dtype=torch.float64).index_add_(
+                1, pairs.flatten(), delta.flatten(1)
+            ),
+            square=torch.square(delta).sum(dim=(1, 2)),
+            together=torch.bincount(flat.flatten(), minlength=places * kinds)
+            .view(places, kinds)
+            .double(),
+        )
+
+    def without(self, block: _Sums) -> _Sums:
+        """Over the sequences that are not in a block."""
+        return _Sums(*(all_ - part for all_, part in zip(self, block, strict=True)))
 
 
-def _squares(sums: Tensor, count: int, length: int) -> _Squares:
-    """The mean squares from the sums over `count` sequences, (..., R, L^2 + 4), without bias."""
-    of_delta, columns = sums[..., : length**2], sums[..., length**2 :]
-    square, permuted, diagonal, squared_diagonal = columns.unbind(dim=-1)
-    pairs = count * (count - 1)
-    entries = length**2
-    mean_square = (torch.square(of_delta).sum(dim=-1) - square) / pairs
-    # A matrix of zero sum that only tells its diagonal, a, from the rest has the mean square
-    # a^2/(L - 1).
-    diagonal_square = (torch.square(diagonal) - squared_diagonal) / pairs
+def _squares(sums: _Sums) -> _Squares:
+    """What the fits explain: b^T M^-1 b for normal equations with matrix M and right side b."""
+    positions, symbols = sums.together.sum(dim=1), sums.together.sum(dim=0)
+    entries = positions.sum()
+    both = torch.cat((sums.at_positions, sums.at_symbols), dim=1)
+    upper = torch.cat((torch.diag(positions), sums.together), dim=1)
+    lower = torch.cat((sums.together.T, torch.diag(symbols)), dim=1)
+    inverse = torch.linalg.pinv(torch.cat((upper, lower)), rtol=_SINGULAR, hermitian=True)
     return _Squares(
-        square=square / (count * entries),
-        positional=mean_square / entries,
-        semantic=permuted / (count * entries),
-        common=diagonal_square / (length - 1),
+        square=sums.square / entries,
+        positional=(torch.square(sums.at_positions) / positions).sum(dim=1) / entries,
+        semantic=(torch.square(sums.at_symbols) / symbols.clamp(min=1)).sum(dim=1) / entries,
+        joint=((both @ inverse) * both).sum(dim=1) / entries,
     )
+
+
+def _jackknife(without: Sequence[Tensor]) -> Tensor:
+    """Standard errors (R,) of what is (R,) with each block left out."""
+    each = torch.stack(list(without))
+    scatter = torch.square(each - each.mean(dim=0)).sum(dim=0)
+    return torch.sqrt(scatter * (len(each) - 1) / len(each))

@@ -89,7 +89,7 @@ def test_rows_are_what_the_trained_transformers_do(tmp_path):
         moved = length_of(module, start.module(run))
         assert row["moved"] == row["from_random"] == pytest.approx(moved, rel=1e-5)
         parts = asdict(mechanism[run])
-        rest = 1 - parts["positional"] - parts["semantic"] + parts["common"]
+        rest = 1 - parts["joint"]
         assert row["mechanism"] == pytest.approx({**parts, "rest": rest}, rel=1e-4, abs=1e-6)
         own = data.train[torch.tensor(plan.chosen()[run])]
         assert row["gradient_norm"] == pytest.approx(gradient_of(module, own), rel=1e-4)
