@@ -78,7 +78,7 @@ def lines_figure(data: xarray.Dataset, kind: str, at: float | None = None) -> Fi
     Raises
     ------
     InvalidInput
-        For another kind, or a value outside the grid's range.
+        For another kind, a value outside the grid's range, or another data set.
     """
     if kind not in KINDS:
         raise InvalidInput.of("kind", kind, f"one of {', '.join(KINDS)}")
@@ -112,10 +112,18 @@ def phase_figure(data: xarray.Dataset) -> Figure:
 
     Left: training loss, semantic minus positional. Right: test error, semantic minus that of the
     best linear map. Blue is where the semantic branch has the lower one. Cells are hatched where a
-    branch is absent, and dotted where it is not computed, or not to the accuracy. Over both are the
-    curves of `symattn.sweep.curves.phase_curves`.
+    branch is absent, and dotted where it is not computed to the accuracy. Over both are the curves
+    of `symattn.sweep.phases.phase_curves`.
 
-    data: as of `symattn.sweep.dataset.open_store`.
+    Parameters
+    ----------
+    data : xarray.Dataset
+        As of `symattn.sweep.dataset.open_store`.
+
+    Raises
+    ------
+    InvalidInput
+        When it is no such data set.
     """
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -139,7 +147,12 @@ def phase_figure(data: xarray.Dataset) -> Figure:
         figure.suptitle(title, fontsize=8)
         unique = {str(handle.get_label()): handle for handle in handles}
         figure.legend(
-            handles=list(unique.values()), loc="outside lower center", ncols=3, frameon=False
+            handles=list(unique.values()),
+            loc="outside lower center",
+            ncols=3,
+            frameon=False,
+            fontsize=8,
+            columnspacing=1.5,
         )
     return figure
 

@@ -46,12 +46,12 @@ if TYPE_CHECKING:
 #: Numbers of the table, each with its error, and what they are called there.
 _ROWS = {"q": "$q$", "m": "$m$", "V": "$V$", "theta": r"$\theta$", **LOSSES}
 _VERDICTS = (
-    "The semantic branch has the lower training loss.",
-    "The positional branch has the lower training loss.",
-    "The training losses are equal within their errors.",
-    "Only the semantic branch is found here.",
-    "Only the positional branch is found here.",
-    "Neither branch is found here.",
+    "Lower training loss: semantic",
+    "Lower training loss: positional",
+    "Training losses equal within their errors",
+    "Only the semantic branch is found here",
+    "Only the positional branch is found here",
+    "Neither branch is found here",
 )
 _CAPTIONS = {
     "train_loss": "Blue: the semantic branch has the lower training loss. Orange: the positional "
@@ -61,8 +61,8 @@ _CAPTIONS = {
 }
 _HINT = (
     "The table is of the cell below the pointer. Click or tap on a cell to hold it, and once more, "
-    "or Esc, to let it go; on a map that has the focus, arrow keys go from cell to cell. Curves "
-    "are interpolated between the cells."
+    "or Esc, to let it go; on a map that has the focus, arrow keys go from cell to cell. The "
+    "address of the page then ends in the point. Curves are interpolated between the cells."
 )
 
 
@@ -145,7 +145,8 @@ def _point(grid: Grid) -> str:
         '<p class="verdict" id="verdict"></p>\n'
         '<p class="heard" id="heard" aria-live="polite"></p>\n'
         f'<table>\n<thead><tr><th scope="col">branch</th>{head}</tr></thead>\n<tbody>\n{rows}\n'
-        '<tr><th scope="row"><span class="words">best</span> linear map</th>'
+        '<tr><th scope="row"><span class="words">best</span> linear'
+        '<span class="words"> map</span></th>'
         f'<td colspan="{len(BRANCHES)}"><span id="linear"></span> '
         "<small>test error</small></td></tr>"
         "\n</tbody>\n</table>\n<noscript>The table needs JavaScript.</noscript>\n</section>"
@@ -187,7 +188,12 @@ def _contents(data: xarray.Dataset, grid: Grid) -> dict[str, Any]:
 
 
 def _texts(axis: Axis) -> list[str]:
-    return [f"{value:.10g}" for value in axis.values]
+    """The values to so many digits that all of them differ."""
+    for digits in (6, 10, 17):
+        texts = [f"{value:.{digits}g}" for value in axis.values]
+        if len(set(texts)) == len(texts):
+            break
+    return texts
 
 
 def _table(there: xarray.Dataset) -> dict[str, Any]:

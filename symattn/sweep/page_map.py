@@ -16,8 +16,8 @@ from symattn.sweep.grid import Axis
 from symattn.sweep.phases import CURVES, largest
 
 #: Of the drawing, and of the cells in it: the script finds the cell below the pointer by them.
-WIDTH, HEIGHT = 460, 392
-LEFT, TOP, SIDE = 58, 24, 318
+WIDTH, HEIGHT = 474, 392
+LEFT, TOP, SIDE = 72, 24, 318
 
 _BAR, _BAR_WIDTH = LEFT + SIDE + 16, 14
 _LINE = 1.8
@@ -29,7 +29,7 @@ _MATH = re.compile(r"\$([^$]*)\$")
 _STROKES = {
     "semantic": '<path d="M-2,2 L2,-2 M0,8 L8,0 M6,10 L10,6"/>',
     "positional": '<path d="M-2,6 L2,10 M0,0 L8,8 M6,-2 L10,2"/>',
-    "unknown": '<circle cx="2" cy="2" r="0.7"/><circle cx="6" cy="6" r="0.7"/>',
+    "unknown": '<circle cx="2" cy="2" r="1"/><circle cx="6" cy="6" r="1"/>',
 }
 
 
@@ -210,7 +210,7 @@ def _axis_labels(x: Axis, y: Axis) -> list[str]:
     return [
         *parts,
         f'<text class="x" x="{LEFT + SIDE / 2}" y="{HEIGHT - 8}">{below}</text>',
-        f'<text class="x" transform="translate(14,{middle}) rotate(-90)">{beside}</text>',
+        f'<text class="x" transform="translate(12,{middle}) rotate(-90)">{beside}</text>',
     ]
 
 
@@ -238,12 +238,10 @@ def _ticks_of(axis: Axis) -> list[tuple[float, str]]:
     """Round numbers, or values of the axis where these are not evenly spaced."""
     steps = np.diff(axis.values)
     if np.ptp(steps) < 1e-6 * steps.mean():
-        chosen = ticks(axis.values[0], axis.values[-1])
-    else:
-        count = len(axis.values)
-        places = np.linspace(0, count - 1, min(count, _MOST_TICKS)).round()
-        chosen = [axis.values[int(place)] for place in places]
-    return [(value, _number(value)) for value in chosen]
+        return [(value, _number(value)) for value in ticks(axis.values[0], axis.values[-1])]
+    count = len(axis.values)
+    places = np.unique(np.linspace(0, count - 1, min(count, 5)).round().astype(int))
+    return [(axis.values[place], _number(float(f"{axis.values[place]:.2g}"))) for place in places]
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -32,13 +32,13 @@ function show() {
   byId("verdict").textContent = verdict;
   const place = axes.map((axis, i) => `${axis.name} = ${axis.texts[here[i]]}`).join(", ");
   byId("heard").textContent = `${place}. ${verdict}`;
-  const width = drawing.side / counts[0], height = drawing.side / counts[1];
+  const width = drawing.side / counts[0], height = drawing.side / counts[1], around = 1.5;
   maps.forEach((map) => {
     map.querySelectorAll(".here rect").forEach((mark) => {
-      mark.setAttribute("x", drawing.left + column * width);
-      mark.setAttribute("y", drawing.top + drawing.side - (row + 1) * height);
-      mark.setAttribute("width", width);
-      mark.setAttribute("height", height);
+      mark.setAttribute("x", drawing.left + column * width - around);
+      mark.setAttribute("y", drawing.top + drawing.side - (row + 1) * height - around);
+      mark.setAttribute("width", width + 2 * around);
+      mark.setAttribute("height", height + 2 * around);
     });
   });
 }

@@ -34,7 +34,7 @@ path.halo { stroke: #fff; stroke-width: 4; }
 .here rect { fill: none; stroke-linejoin: round; }
 .here .halo { stroke: #fff; stroke-width: 5; }
 .here .edge { stroke: #000; stroke-width: 2; }
-.held .here .edge { stroke-width: 3.5; }
+.held .here .edge { stroke-width: 3; }
 .about { grid-column: 1 / 3; }
 .legend { display: flex; flex-wrap: wrap; gap: .2rem 1.4rem; list-style: none;
   margin: .2rem 0 .6rem; padding: 0; font-size: .9rem; }
@@ -47,7 +47,7 @@ label { white-space: nowrap; }
 select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--faint);
   border-radius: 3px; padding: .1rem .2rem; }
 select:focus-visible { outline: 3px solid var(--link); }
-.verdict { font-weight: 600; min-height: 2.9em; font-size: .95rem; margin: .5rem 0 .2rem; }
+.verdict { font-weight: 600; font-size: .95rem; margin: .5rem 0 .2rem; }
 table { border-collapse: collapse; width: 100%; font-size: .85rem; table-layout: fixed; }
 th, td { text-align: left; vertical-align: top; padding: .22rem .4rem .22rem 0;
   border-bottom: 1px solid var(--line); }
@@ -75,17 +75,22 @@ summary { cursor: pointer; }
   main { grid-template-columns: 1fr; }
   main > * { grid-column: 1 !important; grid-row: auto !important; }
 }
-@media (max-width: 66rem) and (min-height: 36rem) {
+@media (max-width: 66rem) and (min-height: 38rem) {
   .point { position: sticky; bottom: 0; padding: .5rem .7rem .3rem; box-shadow: 0 -2px 8px #0003; }
-  .point .verdict { min-height: 0; margin: .2rem 0 .1rem; }
+  .point .verdict { margin: .2rem 0 .1rem; }
   .point :is(th, td) { padding: .05rem .4rem .05rem 0; }
-  .point small { display: inline; font-size: .72rem; }
+}
+@media (min-width: 30.01rem) and (max-width: 66rem) {
+  .point small { display: inline; }
 }
 @media (max-width: 30rem) {
+  h2 { font-size: .95rem; }
   .words { display: none; }
-  table { font-size: .8rem; }
-  tr > :first-child { width: 19%; }
-  .point small { letter-spacing: -.02em; }
+  .verdict { font-size: .9rem; }
+  table { font-size: .8rem; line-height: 1.2; }
+  tr:last-child small { display: inline !important; }
+  tr > :first-child { width: 22%; }
+  .point small { font-size: .7rem; line-height: 1.1; min-height: 1.1em; }
 }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e6e6e6; --faint: #a8a8a8; --line: #3c3f44; --paper: #16181b; --shade: #22252a;

@@ -29,15 +29,15 @@ NEEDED = {"train_loss": ("semantic", "positional"), "test_error": ("semantic",)}
 #: Curves by name: what they are, and their dashes in widths of the line.
 CURVES: Mapping[str, tuple[str, tuple[float, ...]]] = {
     "alpha_c": (r"$\alpha_c$: equal training losses", ()),
-    "alpha_l": (r"$\alpha_l$: semantic test error is that of the linear map", (5.0, 2.0)),
-    "spinodal_semantic": ("semantic branch becomes unstable", (7.0, 1.8, 1.2, 1.8)),
-    "spinodal_positional": ("positional branch becomes unstable", (1.2, 1.5)),
+    "alpha_l": (r"$\alpha_l$: test error equals that of the linear map", (5.0, 2.0)),
+    "spinodal_semantic": ("spinodal of the semantic branch", (7.0, 1.8, 1.2, 1.8)),
+    "spinodal_positional": ("spinodal of the positional branch", (1.2, 1.5)),
 }
 #: What may be the matter with a cell.
 MISSING = {
     "semantic": "no semantic branch",
     "positional": "no positional branch",
-    "unknown": "not computed, or not to the accuracy",
+    "unknown": "not computed to the accuracy",
 }
 
 
@@ -55,7 +55,7 @@ def grid_of(data: xarray.Dataset) -> Grid:
             Axis(name=axis.name, values=tuple(map(float, data[axis.name].values)))
             for axis in (whole.x, whole.y)
         )
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise InvalidInput.of("data", data, "what open_store returns") from error
     return replace(whole, x=x, y=y)
 

@@ -238,18 +238,18 @@ def test_the_legend_has_every_curve_and_every_hatch(phases):
     assert [text.get_text() for text in legend.get_texts()] == [
         "no semantic branch",
         "no positional branch",
-        "not computed, or not to the accuracy",
+        "not computed to the accuracy",
         r"$\alpha_c$: equal training losses",
-        r"$\alpha_l$: semantic test error is that of the linear map",
-        "semantic branch becomes unstable",
-        "positional branch becomes unstable",
+        r"$\alpha_l$: test error equals that of the linear map",
+        "spinodal of the semantic branch",
+        "spinodal of the positional branch",
     ]
 
 
 def test_what_is_not_there_is_not_in_the_legend(data):
     [legend] = phase_figure(data.sel(alpha=slice(1.5, 1.75))).legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        r"$\alpha_l$: semantic test error is that of the linear map"
+        r"$\alpha_l$: test error equals that of the linear map"
     ]
 
 

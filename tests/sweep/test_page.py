@@ -125,11 +125,11 @@ def test_the_verdict_names_the_branch_with_the_lower_training_loss(contents):
             found = [b for b in BRANCHES if planted.status(b, alpha, omega) == "found"]
             if len(found) == 2:
                 lower = "positional" if alpha < planted.alpha_c(omega) else "semantic"
-                wanted = f"The {lower} branch has the lower training loss."
+                wanted = f"Lower training loss: {lower}"
             elif found:
-                wanted = f"Only the {found[0]} branch is found here."
+                wanted = f"Only the {found[0]} branch is found here"
             else:
-                wanted = "Neither branch is found here."
+                wanted = "Neither branch is found here"
             assert contents["verdicts"][contents["verdict"][row][column]] == wanted
             seen.add(wanted)
     assert len(seen) == 5
@@ -141,8 +141,10 @@ def test_losses_closer_than_their_errors_are_equal():
     data["train_loss_error"][:] = 1e-6
     data["train_loss"][0, 0, :3] += np.array([1.9e-6, 2.1e-6, -2.1e-6])
     contents = json.loads(Parsed(page(data)).texts["data"])
-    said = [contents["verdicts"][k].split()[1] for k in contents["verdict"][0][:4]]
-    assert said == ["training", "positional", "semantic", "training"]
+    equal, lower = "Training losses equal within their errors", "Lower training loss:"
+    assert [contents["verdicts"][k] for k in contents["verdict"][0][:4]] == [
+        equal, f"{lower} positional", f"{lower} semantic", equal
+    ]  # fmt: skip
 
 
 def in_map(parsed, name, tag):
@@ -217,12 +219,12 @@ def test_the_legend_has_what_the_maps_have(text):
     legend = text[text.index('<ul class="legend">') : text.index("</ul>")]
     assert re.findall(r"<span>(.*?)</span>", legend) == [
         "<i>&alpha;<sub>c</sub></i>: equal training losses",
-        "<i>&alpha;<sub>l</sub></i>: semantic test error is that of the linear map",
-        "semantic branch becomes unstable",
-        "positional branch becomes unstable",
+        "<i>&alpha;<sub>l</sub></i>: test error equals that of the linear map",
+        "spinodal of the semantic branch",
+        "spinodal of the positional branch",
         "no semantic branch",
         "no positional branch",
-        "not computed, or not to the accuracy",
+        "not computed to the accuracy",
     ]
 
 
@@ -302,7 +304,7 @@ def test_other_parameters_and_uneven_values_are_drawn():
 def test_a_sweep_without_any_point_has_a_page():
     contents = json.loads(Parsed(page(planted.dataset(found=lambda *_: False))).texts["data"])
     assert {k for row in contents["verdict"] for k in row} == {
-        contents["verdicts"].index("Neither branch is found here.")
+        contents["verdicts"].index("Neither branch is found here")
     }
 
 

@@ -57,7 +57,8 @@ def test_a_part_of_a_data_set_has_the_grid_of_the_part(data):
     whole, part = grid_of(data), grid_of(data.isel(alpha=slice(2, 5)))
     assert whole == planted.grid()
     assert (part.x.values, part.y.values) == (planted.ALPHAS[2:5], planted.OMEGAS)
-    for other in (data.drop_attrs(), data.drop_vars("alpha"), data.isel(omega=[0])):
+    others = [data.drop_attrs(), data.drop_vars("alpha"), data.isel(omega=[0]), None]
+    for other in (*others, data.assign_attrs(grid="{")):
         with pytest.raises(InvalidInput):
             grid_of(other)
 
