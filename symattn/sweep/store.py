@@ -280,4 +280,4 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
 
 
 def _no_store(path: Path) -> InvalidInput:
-    return InvalidInput.of("store", str(path), "the file of a sweep, or a new one")
+    return InvalidInput.of("store", str(path), "the file of a sweep")
