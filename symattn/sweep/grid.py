@@ -34,6 +34,8 @@ BRANCHES = ("semantic", "positional")
 _MOST_POINTS = 1000
 # So many neighbours on one side are extrapolated from.
 _ANCESTORS = 4
+# Extrapolation may change an overlap, and leave of q - theta^2/rho, by this share of it.
+_FARTHEST = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,7 +188,7 @@ class Line:
             nearest = behind[-1][1].overlaps
             places = [x[p] for p, _ in behind]
             ahead = _extrapolated(x[place], places, [o.overlaps for _, o in behind])
-            starts = (ahead, nearest) if _admissible(ahead, model) else (nearest,)
+            starts = (ahead, nearest) if _plausible(ahead, nearest, model) else (nearest,)
         return Request(
             model=model,
             alpha=alpha,
@@ -206,6 +208,12 @@ def _extrapolated(x: float, places: Sequence[float], overlaps: Sequence[Overlaps
     return Overlaps(*map(float, np.array(weights) @ np.array(overlaps)))
 
 
-def _admissible(overlaps: Overlaps, model: AttentionModel) -> bool:
-    q, _, V, theta = overlaps
-    return V > 0 and q - theta**2 / model.rho > 0
+def _plausible(ahead: Overlaps, nearest: Overlaps, model: AttentionModel) -> bool:
+    """Whether extrapolated overlaps are such that Newton's method can begin there.
+
+    Next to the end of a branch they need not be: at q near theta^2/rho an evaluation takes for
+    ever.
+    """
+    near = all(abs(x - y) <= _FARTHEST * abs(y) for x, y in zip(ahead, nearest, strict=True))
+    gaps = [q - theta**2 / model.rho for q, _, _, theta in (ahead, nearest)]
+    return near and gaps[0] >= _FARTHEST * gaps[1]

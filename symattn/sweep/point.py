@@ -21,6 +21,7 @@ from symattn._progress import silent
 from symattn._search import (
     SEARCH_ACCURACY,
     NewtonPoint,
+    SearchEnded,
     find,
     newton,
     newton_point,
@@ -40,6 +41,11 @@ _CLOSE = 1e-3
 # The means are about ten times as accurate as the grids are made for.
 _AIM = 3.0
 _FINER = 0.1
+# Next to the end of a branch, where its own overlap goes to 0, no grid is fine enough for the
+# accuracy relative to that: one is given up here, in units of the accuracy.
+_FINEST = 1e-2
+# How often Newton's method is begun again on the grids of the accuracy.
+_TRIES = 3
 # Starts that are tried where there is no neighbour.
 _STARTS = 2
 
@@ -168,7 +174,7 @@ def _certified(request: Request) -> Outcome:
         outcome = replace(_compared(request, coarse, fine), aim=aim)
         if outcome.worst <= request.accuracy and not outcome.reason:
             return outcome
-        if aim <= FINEST_ACCURACY:
+        if aim <= max(FINEST_ACCURACY, _FINEST * request.accuracy):
             reached = f"a relative error of {outcome.worst:.1e} was reached"
             raise ComputationFailed("; ".join(filter(None, (reached, outcome.reason))))
         aim *= min(0.5, max(0.1, 0.5 * request.accuracy / outcome.worst))
@@ -185,11 +191,12 @@ def _near(request: Request, aim: float) -> NewtonPoint:
             if point.change < _CLOSE:
                 return point
     overlaps = _approached(request)
-    while True:
+    for _ in range(_TRIES):
         point = newton_point(model, alpha, overlaps, branch, aim)
         if point.change < _CLOSE:
             return point
         overlaps = newton(model, alpha, overlaps, branch, aim, _CLOSE, silent).overlaps
+    raise SearchEnded(f"Newton's method does not settle: corrections of {point.change:.1e} stay")
 
 
 def _compared(request: Request, coarse: NewtonPoint, fine: NewtonPoint) -> Outcome:

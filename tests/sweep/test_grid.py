@@ -50,15 +50,16 @@ def test_rows_and_requests_do_not_depend_on_the_order(ends, seeds):
 
 def test_a_point_is_extrapolated_from_those_behind_it():
     line = Line(grid=grid(), branch="positional", row=0)
-    known = {4: found(), 3: found(), 2: found()}
-    for place, outcome in known.items():
-        values = {**outcome.values, "q": ALPHAS[place] ** 2, "theta": 0.0, "m": 7.0 - ALPHAS[place]}
-        known[place] = found(values=values)
+    known = {}
+    for place in (4, 3, 2):
+        x = ALPHAS[place]
+        own = {"q": 1 + 0.1 * x**2, "theta": 0.0, "m": 7.0 - x}
+        known[place] = found(values={**found().values, **own})
     [(place, request)] = line.next(known)
     assert place == 1
     ahead, nearest = request.starts
     # A parabola through three points is met.
-    assert ahead.q == pytest.approx(ALPHAS[1] ** 2)
+    assert ahead.q == pytest.approx(1 + 0.1 * ALPHAS[1] ** 2)
     assert ahead.m == pytest.approx(7.0 - ALPHAS[1])
     assert nearest == known[2].overlaps
     assert request.alpha == ALPHAS[1]
@@ -73,6 +74,23 @@ def test_what_cannot_be_overlaps_is_no_start():
     }
     [(_, request)] = line.next(known)  # q would be -0.8
     assert request.starts == (known[3].overlaps,)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "starts"),
+    [
+        ("theta", (0.002, 0.012), 1),  # would be -0.008 at the next place
+        ("q", (0.05, 0.03), 2),  # would be 0.07
+        ("V", (10.0, 19.0), 1),  # would be 1
+    ],
+)
+def test_what_is_far_from_the_neighbour_is_no_start(name, values, starts):
+    line = Line(grid=grid(), branch="semantic", row=0)
+    usual = {**found().values, "q": 0.05, "m": 0.0, "V": 20.0, "theta": 0.01}
+    nearest, behind = (found(values={**usual, name: value}) for value in values)
+    [(_, request)] = line.next({4: behind, 3: nearest})
+    assert len(request.starts) == starts
+    assert request.starts[-1] == nearest.overlaps
 
 
 def test_the_head_is_looked_for_at_the_ends_and_in_the_middle():
