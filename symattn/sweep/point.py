@@ -43,7 +43,7 @@ _AIM = 3.0
 _FINER = 0.1
 # Next to the end of a branch, where its own overlap goes to 0, no grid is fine enough for the
 # accuracy relative to that: one is given up here, in units of the accuracy.
-_FINEST = 1e-2
+_FINEST = 1e-3
 # How often Newton's method is begun again on the grids of the accuracy.
 _TRIES = 3
 # Starts that are tried where there is no neighbour.
