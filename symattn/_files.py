@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
-from symattn.errors import ComputationFailed
+from symattn.errors import ComputationFailed, InvalidInput
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -24,6 +26,36 @@ def replace_file(path: Path, content: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def write_file(path: Path, content: bytes, hint: str = "try another place") -> None:
+    """Write a file that a user asked for.
+
+    Raises
+    ------
+    ComputationFailed
+        When it cannot be written, with a hint what to do.
+    """
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise ComputationFailed(f"{path}: {error.strerror}; {hint}") from error
+
+
+def lock(file: IO[bytes], path: Path, user: str, other: str) -> None:
+    """Have a file alone among those that ask, until it is closed.
+
+    Raises
+    ------
+    InvalidInput
+        When another process has it: `user` says of what kind, and `other` what to name instead.
+    """
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise InvalidInput(
+            f"{path} is in use by another {user}; wait for its end or name another {other}"
+        ) from error
+
+
 def write_results(contents: Mapping[str, bytes], out: Path) -> tuple[Path, ...]:
     """Write files, by their names in the directory `out`; return their paths.
 
@@ -35,11 +67,6 @@ def write_results(contents: Mapping[str, bytes], out: Path) -> tuple[Path, ...]:
     paths = []
     for name, content in contents.items():
         path = out / name
-        try:
-            replace_file(path, content)
-        except OSError as error:
-            raise ComputationFailed(
-                f"{path}: {error.strerror}; name a directory that can be written"
-            ) from error
+        write_file(path, content, "name a directory that can be written")
         paths.append(path)
     return tuple(paths)

@@ -22,6 +22,9 @@ Spectrum: TypeAlias = tuple[tuple[float, tuple[float, ...]], ...]
 STANDARD: Mixing = ((0.6, 0.4), (0.4, 0.6))
 ASYMMETRIC: Mixing = ((0.3, 0.7), (0.8, 0.2))
 
+#: Real parameters by the names that options, tables and axes have for them.
+PARAMETERS = {"omega": "omega", "lambda": "lam", "sigma": "sigma"}
+
 _DEFAULT_SIGMA = 0.5
 _NAMED_MIXINGS = {"standard": STANDARD, "asymmetric": ASYMMETRIC}
 

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 from symattn import __version__
 from symattn._files import write_results
+from symattn._packages import require
 from symattn._progress import Progress
 from symattn.baselines import LinearBaseline, linear_baseline
 from symattn.errors import ComputationFailed, NotFound
@@ -103,8 +103,7 @@ def make_report(model: AttentionModel, progress: Progress) -> Report:
         When matplotlib is missing, or the linear baseline cannot be computed.
     """
     model.require_solvable()
-    if find_spec("matplotlib") is None:
-        raise ComputationFailed("matplotlib is missing; pip install 'symattn[plot]' brings it")
+    require("plot", "matplotlib")
     absent: dict[str, str] = {}
     failures: dict[str, str] = {}
 

@@ -18,7 +18,7 @@ from symattn._numbers import DOUBLE_DIGITS
 from symattn._progress import Progress, silent
 from symattn._tables import curve_table
 from symattn.errors import ComputationFailed, InvalidInput
-from symattn.model import AttentionModel
+from symattn.model import PARAMETERS, AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.thresholds import (
     BRANCHES,
@@ -31,9 +31,6 @@ from symattn.thresholds import (
 
 if TYPE_CHECKING:
     from symattn._crossing import Start
-
-#: What a threshold can be followed in, and the model's name for it.
-PARAMETERS = {"omega": "omega", "lambda": "lam", "sigma": "sigma"}
 
 #: How often the way to the next value is halved before the threshold is looked for anew.
 _HALVINGS = 3
@@ -99,7 +96,7 @@ class ThresholdCurve:
     model : AttentionModel
         Its parameter `over` is replaced by the value of each point.
     over : str
-        One of `PARAMETERS`.
+        One of `symattn.model.PARAMETERS`.
     digits : int
         Significant digits asked for.
     points : tuple of CurvePoint
@@ -158,7 +155,7 @@ def threshold_curve(
     name : str
         One of `symattn.thresholds.THRESHOLDS`.
     over : str
-        One of `PARAMETERS`.
+        One of `symattn.model.PARAMETERS`.
     values : iterable of float
         Of the parameter, in the order in which to go; each is computed once.
     digits : int, optional

@@ -111,6 +111,6 @@ def test_a_model_that_is_not_solved_is_refused_at_once():
 
 
 def test_a_missing_matplotlib_is_named_before_any_work(monkeypatch):
-    monkeypatch.setattr("symattn.report.find_spec", lambda name: None)
+    monkeypatch.setattr("symattn._packages.find_spec", lambda name: None)
     with pytest.raises(ComputationFailed, match=r"symattn\[plot\]"):
         make_report(MODEL, lambda line: None)

@@ -96,6 +96,11 @@ class Prediction:
         return self.kind in ("one-sided", "two-sided")
 
     @property
+    def exceeds(self) -> bool:
+        """Whether `predicted` is a bound, and the number is said to be larger."""
+        return self.kind in ("one-sided", "checked")
+
+    @property
     def comparable(self) -> bool:
         """Whether there are both a predicted and a measured number."""
         return self.predicted is not None and self.measured is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from symattn._files import lock
 from symattn.errors import ComputationFailed, InvalidInput
 
 _NAME = "measurements.jsonl"
@@ -59,7 +59,7 @@ class Store:
         except OSError as error:
             raise _not_written(path, error) from error
         try:
-            _lock(file, path)
+            lock(file, path, "process", "directory")
             values = _read(file, path, wanted)
         except OSError as error:
             _close(file)
@@ -111,15 +111,6 @@ def _close(file: BinaryIO) -> None:
     """Close a file. All that counts was flushed; on a full disk the rest fails once more."""
     with contextlib.suppress(OSError):
         file.close()
-
-
-def _lock(file: BinaryIO, path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise InvalidInput(
-            f"{path} is in use by another process; wait for its end or name another directory"
-        ) from error
 
 
 def _read(file: BinaryIO, path: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from symattn._parsing import number as parsed
 from symattn.errors import ComputationFailed, InvalidInput, shown
-from symattn.model import STANDARD, AttentionModel
+from symattn.model import PARAMETERS, STANDARD, AttentionModel
 from verify.statistics import Estimate
 
 #: Columns that every table has.
@@ -24,11 +24,10 @@ STARTS = ("semantic", "positional")
 #: Columns of measurements, each with NAME_error, or with NAME_std and `seeds`.
 QUANTITIES = ("q", "m", "theta", "train_loss", "test_error")
 
-_PARAMETERS = {"omega": "omega", "lambda": "lam", "sigma": "sigma"}
 _MIXING = ("a11", "a12", "a21", "a22")
 _KNOWN = (
     *REQUIRED,
-    *_PARAMETERS,
+    *PARAMETERS,
     *_MIXING,
     "seeds",
     *(f"{name}{suffix}" for name in QUANTITIES for suffix in ("", "_error", "_std")),
@@ -181,7 +180,7 @@ class _Cells:
     def _model(self) -> AttentionModel:
         given: dict[str, Any] = {
             parameter: self._number(column)
-            for column, parameter in _PARAMETERS.items()
+            for column, parameter in PARAMETERS.items()
             if self.texts.get(column)
         }
         mixing = STANDARD
@@ -192,8 +191,8 @@ class _Cells:
             return AttentionModel(**given, mixing=mixing)
         except InvalidInput as error:
             message = str(error)
-            if error.parameter == _PARAMETERS["lambda"]:
-                message = "lambda" + message.removeprefix(_PARAMETERS["lambda"])
+            if error.parameter == PARAMETERS["lambda"]:
+                message = "lambda" + message.removeprefix(PARAMETERS["lambda"])
             raise InvalidInput(f"{self.path}, line {self.line}: {message}") from error
 
     def _estimate(self, name: str) -> Estimate:

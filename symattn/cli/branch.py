@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from symattn._parsing import number, whole_number
 from symattn.cli._console import Console
 from symattn.cli._options import add_common, model_of, output_file, span
-from symattn.errors import ComputationFailed
 
 if TYPE_CHECKING:
     from symattn.continuation import BranchMap
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
 
 
 def _write(path: Path, found: BranchMap) -> None:
-    from symattn._files import replace_file
+    from symattn._files import write_file
 
     if path.suffix == ".json":
         text = json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n"
@@ -95,7 +94,4 @@ def _write(path: Path, found: BranchMap) -> None:
         table = io.StringIO()
         csv.writer(table, lineterminator="\n").writerows(found.rows())
         text = table.getvalue()
-    try:
-        replace_file(path, text.encode())
-    except OSError as error:
-        raise ComputationFailed(f"{path}: {error.strerror}; try another place") from error
+    write_file(path, text.encode())

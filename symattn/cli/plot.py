@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from symattn._packages import require
 from symattn._parsing import number
 from symattn.cli._console import Console
 from symattn.cli._options import add_output, output_file
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import InvalidInput
 
 if TYPE_CHECKING:
     import xarray
@@ -61,18 +61,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
         raise InvalidInput(f"at does not go with --kind {_PHASES}, which has all values", "at")
     endings = (*_FIGURES, ".html") if kind == _PHASES else _FIGURES
     out = output_file(arguments.out, endings)
-    for package in ("xarray", "matplotlib") if out.suffix in _FIGURES else ("xarray",):
-        if find_spec(package) is None:
-            raise ComputationFailed(f"{package} is missing; pip install 'symattn[sweep]' brings it")
+    require("sweep", "xarray", *(("matplotlib",) if out.suffix in _FIGURES else ()))
 
-    from symattn._files import replace_file
+    from symattn._files import write_file
     from symattn.sweep.dataset import open_store
 
-    content = _drawn(open_store(arguments.file), kind, arguments.at, out.suffix)
-    try:
-        replace_file(out, content)
-    except OSError as error:
-        raise ComputationFailed(f"{out}: {error.strerror}; try another place") from error
+    write_file(out, _drawn(open_store(arguments.file), kind, arguments.at, out.suffix))
     if arguments.json:
         console.json({"written": str(out)})
     else:

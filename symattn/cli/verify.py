@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from symattn._packages import require
 from symattn._parsing import long_whole_number
 from symattn.cli._console import Console
 from symattn.cli._options import add_output, output_directory
@@ -66,11 +66,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, console: Console) -> None:
-    for package in ("torch", "matplotlib", "safetensors"):
-        if find_spec(package) is None:
-            raise ComputationFailed(
-                f"{package} is missing; pip install 'symattn[verify]' brings it"
-            )
+    require("verify", "torch", "matplotlib", "safetensors")
     if arguments.compare is not None:
         for name in _OF_SUITES:
             if getattr(arguments, name) is not None:
@@ -139,7 +135,7 @@ def _line(prediction: Prediction, width: int) -> str:
     if prediction.predicted is not None:
         # More figures than the measurement has mean nothing beside it.
         predicted = f"{prediction.predicted:.6g}"
-        if prediction.kind in ("one-sided", "checked"):
+        if prediction.exceeds:
             predicted = f"more than {predicted}"
     z = "" if prediction.z is None else f"z = {prediction.z:.1f}"
     verdict = "not tested" if prediction.verdict == "shown" else prediction.verdict

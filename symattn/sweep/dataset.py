@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from symattn._files import write_file
+from symattn._packages import require
 from symattn._tables import MEANINGS
 from symattn.baselines import linear_baseline
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import InvalidInput
 from symattn.sweep.grid import BRANCHES, Grid
 from symattn.sweep.point import NUMBERS
 from symattn.sweep.store import SCHEMA, grid_to_dict, open_existing
@@ -44,8 +46,8 @@ def open_store(path: str | Path) -> xarray.Dataset:
         With dimensions branch and the two parameters; the numbers of `symattn.sweep.point.NUMBERS`,
         each with its absolute error as NAME_error, NaN where there is no fixed point; `growth`,
         `fold`, `status`; and, without a branch, `linear_test_error`. Definitions are in the
-        attributes `long_name`; everything is dimensionless. Attributes of the data set: model (as
-        JSON), accuracy and schema.
+        attributes `long_name`; everything is dimensionless. Attributes of the data set: grid (JSON,
+        with the model), model (in words), accuracy and schema.
 
     Raises
     ------
@@ -54,7 +56,7 @@ def open_store(path: str | Path) -> xarray.Dataset:
     ComputationFailed
         When it cannot be read, or xarray is not installed.
     """
-    _require("xarray")
+    require("sweep", "xarray")
     import xarray
 
     with open_existing(Path(path)) as store:
@@ -115,29 +117,19 @@ def export(store: str | Path, path: str | Path) -> None:
         When a package is missing, or the file cannot be written.
     """
     path = Path(path)
-    if path.suffix not in _WRITERS:
-        raise InvalidInput.of("to", str(path), f"a name that ends in {', '.join(_WRITERS)}")
-    data = open_store(store)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")
-        try:
-            _WRITERS[path.suffix](data, temporary)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise ComputationFailed(f"{path}: {error.strerror}; try another place") from error
+    if path.suffix not in _CONTENTS:
+        raise InvalidInput.of("to", str(path), f"a name that ends in {', '.join(_CONTENTS)}")
+    write_file(path, _CONTENTS[path.suffix](open_store(store)))
 
 
-def _csv(data: xarray.Dataset, path: Path) -> None:
+def _csv(data: xarray.Dataset) -> bytes:
     lines = [f"# {name}: {text}" for name, text in _definitions(data).items()]
     table = data.to_dataframe().reset_index()
-    path.write_text("\n".join(lines) + "\n" + table.to_csv(index=False, lineterminator="\n"))
+    return ("\n".join(lines) + "\n" + table.to_csv(index=False, lineterminator="\n")).encode()
 
 
-def _parquet(data: xarray.Dataset, path: Path) -> None:
-    _require("pyarrow")
+def _parquet(data: xarray.Dataset) -> bytes:
+    require("sweep", "pyarrow")
     import pyarrow
     from pyarrow import parquet
 
@@ -148,14 +140,15 @@ def _parquet(data: xarray.Dataset, path: Path) -> None:
     ]
     metadata = {name: str(value) for name, value in data.attrs.items()}
     schema = pyarrow.schema(fields, metadata={**(table.schema.metadata or {}), **metadata})
-    parquet.write_table(table.cast(schema), path)
+    parquet.write_table(table.cast(schema), file := BytesIO())
+    return file.getvalue()
 
 
-def _netcdf(data: xarray.Dataset, path: Path) -> None:
-    data.to_netcdf(path, engine="scipy")
+def _netcdf(data: xarray.Dataset) -> bytes:
+    return bytes(data.to_netcdf(engine="scipy"))
 
 
-_WRITERS: Mapping[str, Callable[[Any, Path], None]] = {
+_CONTENTS: Mapping[str, Callable[[Any], bytes]] = {
     ".csv": _csv,
     ".parquet": _parquet,
     ".nc": _netcdf,
@@ -186,8 +179,3 @@ def _linear(grid: Grid) -> Any:
             known[model] = linear_baseline(model).test_error
         values[line, place] = known[model]
     return values
-
-
-def _require(package: str) -> None:
-    if find_spec(package) is None:
-        raise ComputationFailed(f"{package} is missing; pip install 'symattn[sweep]' brings it")

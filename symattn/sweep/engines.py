@@ -12,8 +12,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+from symattn._packages import require
 from symattn._processes import LIMIT
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import InvalidInput
 from symattn.sweep.point import Outcome, Request, compute
 
 _ADDRESS = re.compile(r"(tcp|tls)://[^\s:/]+:\d{1,5}", re.ASCII)
@@ -50,12 +51,9 @@ def dask_cluster(address: str) -> Iterator[Submit]:
     allowed = "the address of a running Dask scheduler, as tcp://host:8786"
     if not _ADDRESS.fullmatch(address):
         raise InvalidInput.of("scheduler", address, allowed)
-    try:
-        import distributed
-    except ImportError as error:
-        raise ComputationFailed(
-            "distributed is missing; pip install 'symattn[cluster]' brings it"
-        ) from error
+    require("cluster", "distributed")
+    import distributed
+
     connect: Any = distributed.Client
     try:
         client = connect(address, timeout=10, set_as_default=False)

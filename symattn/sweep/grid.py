@@ -16,17 +16,12 @@ from typing import Any
 import numpy as np
 
 from symattn.errors import InvalidInput
-from symattn.model import AttentionModel
+from symattn.model import PARAMETERS, AttentionModel
 from symattn.overlaps import Overlaps
 from symattn.sweep.point import Outcome, Request, first_aim
 
-#: Parameters that can be swept over, and the model's names for them.
-PARAMETERS: Mapping[str, str] = {
-    "alpha": "alpha",
-    "omega": "omega",
-    "lambda": "lam",
-    "sigma": "sigma",
-}
+# What can be swept over.
+_NAMES = ("alpha", *PARAMETERS)
 
 #: Branches of a sweep.
 BRANCHES = ("semantic", "positional")
@@ -52,8 +47,8 @@ class Axis:
     values: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.name not in PARAMETERS:
-            raise InvalidInput.of("over", self.name, f"one of {', '.join(PARAMETERS)}")
+        if self.name not in _NAMES:
+            raise InvalidInput.of("over", self.name, f"one of {', '.join(_NAMES)}")
         values = tuple(float(value) for value in self.values)
         rising = all(a < b for a, b in pairwise(values))
         if not (2 <= len(values) <= _MOST_POINTS and rising and all(map(math.isfinite, values))):

@@ -13,7 +13,6 @@ transaction: after any end of the program it is there or not.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from symattn import __version__
+from symattn._files import lock
 from symattn._frozen import FrozenMapping
 from symattn.errors import ComputationFailed, InvalidInput
 from symattn.model import AttentionModel
@@ -51,10 +51,6 @@ class SweepStore:
         self._path = path
         self.grid = grid
 
-    def close(self) -> None:
-        """Let go of the file."""
-        self._connection.close()
-
     def outcomes(self) -> Iterator[tuple[str, int, int, Outcome]]:
         """Branch, line, place and outcome of every row."""
         with _told(self._path):
@@ -74,11 +70,8 @@ class SweepStore:
             When they cannot be written.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        rows = [
-            tuple(_row(branch, line, place, outcome, now)[column] for column in _COLUMNS)
-            for place, outcome in outcomes
-        ]
-        marks = ", ".join("?" for _ in _COLUMNS)
+        rows = [_row(branch, line, place, outcome, now) for place, outcome in outcomes]
+        marks = ", ".join(f":{column}" for column in _COLUMNS)
         changes = ", ".join(f"{c} = excluded.{c}" for c in _COLUMNS[3:])
         with _told(self._path), self._connection:
             self._connection.executemany(
@@ -151,12 +144,7 @@ def _alone(path: Path) -> Iterator[None]:
     except OSError as error:
         raise InvalidInput.of("store", str(path), f"a file here ({error.strerror})") from error
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InvalidInput(
-                f"{path} is in use by another sweep; wait for its end or name another file"
-            ) from error
+        lock(file, path, "sweep", "file")
         yield
 
 

@@ -117,7 +117,7 @@ def test_a_missing_package_is_one_line_that_names_the_extra(
     package, store, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr(
-        "symattn.cli.plot.find_spec", lambda name: None if name == package else object()
+        "symattn._packages.find_spec", lambda name: None if name == package else object()
     )
     base = ["plot", store, "--kind", "phase-diagram", "--out"]
     assert main([*base, str(tmp_path / "figure.svg")]) == 1

@@ -131,7 +131,7 @@ def test_a_missing_package_is_named_with_the_extra(missing, out, no_work, monkey
     def found(name):
         return None if name == missing else importlib.util.find_spec(name)
 
-    monkeypatch.setattr("symattn.cli.verify.find_spec", found)
+    monkeypatch.setattr("symattn._packages.find_spec", found)
     assert main(["verify", "--out", out]) == 1
     line = _one_line(capsys)
     assert f"{missing} is missing" in line

@@ -182,7 +182,7 @@ def _measured(prediction: Prediction) -> str:
 def _predicted(prediction: Prediction) -> str:
     if prediction.predicted is None:
         return ""
-    if prediction.kind not in ("one-sided", "checked"):
+    if not prediction.exceeds:
         return _number(prediction.predicted, prediction.predicted_error)
     if prediction.predicted_error == 0:
         return f"more than {prediction.predicted:g}"
