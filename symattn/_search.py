@@ -29,7 +29,6 @@ UNKNOWNS = {"semantic": [0, 2, 3], "positional": [0, 1, 2], "uninformed": [0, 2]
 #: Accuracy of the means while a branch is looked for, and wherever a rough value is enough.
 SEARCH_ACCURACY = 1e-3
 
-_MOST_STEPS = 15
 #: Shares of an accuracy for which grids are tried.
 _GRIDS = (1.0, 0.8, 0.6)
 #: Overlaps below these, relative to their scale, count as zero in the search.
@@ -119,8 +118,10 @@ def newton(
     accuracy: float,
     tolerance: float,
     progress: Progress,
+    *,
+    most: int = 15,
 ) -> NewtonPoint:
-    """Newton's method from `start`; the point whose correction is below `tolerance`.
+    """Newton's method from `start`, `most` steps; the point whose correction is below `tolerance`.
 
     Or the first one that corrects it no better than the one before, at the grids' noise.
 
@@ -135,7 +136,7 @@ def newton(
     rho = model.require_solvable() ** 2
     overlaps = start
     before = math.inf
-    for count in range(1, _MOST_STEPS + 1):
+    for count in range(1, most + 1):
         if overlaps.q < _COLLAPSED_Q * rho:
             raise SearchEnded("q collapses to 0: the search ends at Q = 0")
         if overlaps.V * model.lam > _RUNAWAY_V * rho:

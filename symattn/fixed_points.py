@@ -440,13 +440,17 @@ class Refined:
         branch: str,
         coarse: NewtonPoint,
         fine: NewtonPoint,
+        least: float = 4e-16,
     ) -> Refined:
-        """Errors at `fine.step.overlaps`, from the difference to `coarse`."""
+        """Errors at `fine.step.overlaps`, from the difference to `coarse`.
+
+        `least` is a relative error that every mean is taken to have on top.
+        """
         step, other = fine.step, coarse.step
         overlaps = step.overlaps
         means = step.expectations.means
         certificate = step.expectations.certificate
-        rounding = max(4e-16, certificate.normalisation)
+        rounding = max(least, certificate.normalisation)
         # kinks that the rule over h* does not know make its convergence algebraic
         safety = 2.0 if certificate.fold > 0.0 else 1.0
         # errors of different means may be of either sign, so they do not cancel here

@@ -5,7 +5,9 @@ points and by the triangles of triple points. Every point of B's fold (det < 0) 
 piece of the convex hull of psi; so the search starts at the heaviest fold node that nothing covers
 yet, finds the flat piece above it, follows the curve of double tangents both ways, opens the other
 two curves at each triple point, and repeats until no fold node of any weight is left uncovered.
-What is left is reported: it is the part of the certificate that normalisation is blind to.
+Mostly there is one piece, and the double tangent next to the minima on both sides of the heaviest
+node is on it; only where that fails is the convex hull itself asked for. What is left is reported:
+it is the part of the certificate that normalisation is blind to.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from symattn.quadrature._double_tangent import (
     out_of_sight,
     tangent,
 )
-from symattn.quadrature._minima import ChannelAt, hull_contacts, slope
+from symattn.quadrature._minima import ChannelAt, flanking_minima, hull_contacts, slope
 from symattn.quadrature._raster import DOUBLY, fill_triangle
 from symattn.quadrature._trace import FAILED, TRIPLE_POINT, trace
 from symattn.quadrature._triple_point import triple_tangent
@@ -119,6 +121,47 @@ def _is_on_known_curve(z: FloatArray, nodes: FloatArray, count: int) -> bool:
 
 
 @compiled
+def _tangent_pair(
+    contacts: FloatArray,
+    channel_at: ChannelAt,
+    psi: FloatArray,
+    origin: float,
+    pitch: float,
+    z: FloatArray,
+) -> bool:
+    """Put the pair of contact points of a double tangent near two points into z.
+
+    False if there is none, or it is not on the convex hull.
+    """
+    for c in range(2):
+        z[c] = 0.5 * (contacts[0, c] + contacts[1, c])
+        z[2 + c] = 0.5 * (contacts[0, c] - contacts[1, c])
+    if z[2] == 0.0 and z[3] == 0.0:
+        return False
+    return (
+        nearest_double_tangent(z, channel_at)
+        and excess_of_third(z, channel_at, psi, origin, pitch)[0] >= -1e-9
+    )
+
+
+@compiled
+def _pair_beside(
+    u: float,
+    v: float,
+    channel_at: ChannelAt,
+    psi: FloatArray,
+    origin: float,
+    pitch: float,
+    contacts: FloatArray,
+    z: FloatArray,
+) -> bool:
+    """Put the pair on the convex hull near the minima on both sides of a saddle into z."""
+    return flanking_minima(u, v, channel_at, contacts) and _tangent_pair(
+        contacts, channel_at, psi, origin, pitch, z
+    )
+
+
+@compiled
 def find_jump_set(
     channel_at: ChannelAt,
     sight: tuple[float, float, float],
@@ -171,20 +214,16 @@ def find_jump_set(
         seeds += 1
         owner = min(seeds, DOUBLY - 1)
         n_open = 0
-        n_contacts = hull_contacts(
-            origin + fold[seed, 0] * mask_pitch,
-            origin + fold[seed, 1] * mask_pitch,
-            channel_at, psi, origin, pitch, contacts,
-        )  # fmt: skip
-        if n_contacts == 2:
-            for c in range(2):
-                z[c] = 0.5 * (contacts[0, c] + contacts[1, c])
-                z[2 + c] = 0.5 * (contacts[0, c] - contacts[1, c])
-            if (
-                not nearest_double_tangent(z, channel_at)
-                or excess_of_third(z, channel_at, psi, origin, pitch)[0] < -1e-9
-            ):
+        u = origin + fold[seed, 0] * mask_pitch
+        v = origin + fold[seed, 1] * mask_pitch
+        beside = seeds == 1 and _pair_beside(u, v, channel_at, psi, origin, pitch, contacts, z)
+        if beside:
+            n_contacts = 2
+        else:
+            n_contacts = hull_contacts(u, v, channel_at, psi, origin, pitch, contacts)
+            if n_contacts == 2 and not _tangent_pair(contacts, channel_at, psi, origin, pitch, z):
                 continue
+        if n_contacts == 2:
             if _is_on_known_curve(z, nodes, count):
                 # the piece is there, and the grid's outline of it misses this node
                 mask[fold[seed, 0], fold[seed, 1]] = owner
@@ -250,6 +289,13 @@ def find_jump_set(
                     points[0], points[1], points[2], points[3], points[4], points[5],
                 )  # fmt: skip
                 n_triangles += 1
+        if beside and mask[fold[seed, 0], fold[seed, 1]] == 0:
+            # the piece above the node is another one: begin again with that
+            tried[seed] = 0
+            mask[:] = 0
+            count = 0
+            n_triangles = 0
+            failed = False
     uncovered = 0.0
     doubled = 0.0
     for k in range(n_fold):

@@ -33,6 +33,9 @@ _PIECE = 8.0
 #: How far w moves is seen at this many points of a line, and may be more by this factor.
 _SAMPLES = 17
 _MARGIN = 1.3
+#: Triangles are cut into four so many times at least, and at most.
+_FEWEST_CUTS = 1
+_MOST_CUTS = 10
 
 
 @compiled
@@ -115,6 +118,37 @@ def _subtract_segment(
 
 
 @compiled
+def _in_sight(
+    corners: FloatArray,
+    channel_at: ChannelAt,
+    given: tuple[float, float, float, float, float],
+    radius: float,
+) -> tuple[bool, bool]:
+    """Whether w may come into sight on the triangle, and whether it moves too far there for a rule.
+
+    w is seen at the corners and in the middles of the sides.
+    """
+    a_mean, b_mean, s, _, _ = given
+    seen = np.empty((6, 2))
+    nearest = math.inf
+    for k in range(6):
+        i = 2 * (k % 3)
+        j = i if k < 3 else 2 * ((k + 1) % 3)
+        seen[k, 0], seen[k, 1], _ = slope(
+            0.5 * (corners[i] + corners[j]), 0.5 * (corners[i + 1] + corners[j + 1]), channel_at
+        )
+        nearest = min(nearest, math.hypot(seen[k, 0] - a_mean, seen[k, 1] - b_mean))
+    moved = 0.0
+    for k in range(3):
+        for end in (k, (k + 1) % 3, 3 + (k + 1) % 3):
+            moved = max(
+                moved, math.hypot(seen[3 + k, 0] - seen[end, 0], seen[3 + k, 1] - seen[end, 1])
+            )
+    moved *= _MARGIN
+    return nearest < radius + moved, 2.0 * moved > _PIECE * s
+
+
+@compiled
 def _subtract_triangle(
     row: FloatArray,
     report: FloatArray,
@@ -124,45 +158,45 @@ def _subtract_triangle(
     radius: float,
     rule: FloatArray,
     corners: FloatArray,
-    path: FloatArray,
 ) -> None:
-    """Subtract the triangle of a triple point, cut like a segment.
+    """Subtract the triangle of a triple point.
 
-    With p, q, r its corners, x = p + x (q - p) + x y (r - q) for x and y in (0, 1).
+    It is cut into four similar ones again and again, until w moves by a few s on each; those out of
+    sight are left out. With p, q, r its corners, x = p + x (q - p) + x y (r - q) for x and y in
+    (0, 1).
     """
-    a_mean, b_mean, s, _, _ = given
-    p, q, r = corners[0:2], corners[2:4], corners[4:6]
-    area = abs((q[0] - p[0]) * (r[1] - p[1]) - (r[0] - p[0]) * (q[1] - p[1]))
-    samples = path.shape[0]
-    moved = 0.0
-    for k in range(samples):
-        share = k / (samples - 1)
-        across = (q + share * (r - q) - p) / (samples - 1)
-        moved = max(moved, _variation(p, across, channel_at, path))
-        along = share * (r - q) / (samples - 1)
-        moved = max(moved, _variation(p + share * (q - p), along, channel_at, path))
-    moved *= _MARGIN
-    pieces = max(1, math.ceil(moved * (samples - 1) / (_PIECE * s)))
-    reach = math.sqrt(2.0) * moved * (samples - 1) / pieces
-    for first in range(pieces):
-        for second in range(pieces):
-            x = (first + 0.5) / pieces
-            y = (second + 0.5) / pieces
-            middle = p + x * (q - p) + x * y * (r - q)
-            a, b, _ = slope(middle[0], middle[1], channel_at)
-            if math.hypot(a - a_mean, b - b_mean) > radius + reach:
-                continue
-            for i in range(rule.shape[1]):
-                x = (first + 0.5 * (1.0 + rule[0, i])) / pieces
-                for j in range(rule.shape[1]):
-                    y = (second + 0.5 * (1.0 + rule[0, j])) / pieces
-                    _add_at(
-                        row, report,
-                        area * x * 0.25 * rule[1, i] * rule[1, j] / (pieces * pieces),
-                        p[0] + x * (q[0] - p[0]) + x * y * (r[0] - q[0]),
-                        p[1] + x * (q[1] - p[1]) + x * y * (r[1] - q[1]),
-                        channel_at, given, theta,
-                    )  # fmt: skip
+    left = np.empty((3 * _MOST_CUTS + 1, 6))
+    cuts = np.zeros(3 * _MOST_CUTS + 1, np.int64)
+    left[0] = corners
+    count = 1
+    while count > 0:
+        count -= 1
+        p_u, p_v, q_u, q_v, r_u, r_v = left[count]
+        depth = cuts[count]
+        seen, long = _in_sight(left[count], channel_at, given, radius)
+        if depth >= _FEWEST_CUTS and not seen:
+            continue
+        if depth < _FEWEST_CUTS or (long and depth < _MOST_CUTS):
+            pq_u, qr_u, rp_u = 0.5 * (p_u + q_u), 0.5 * (q_u + r_u), 0.5 * (r_u + p_u)
+            pq_v, qr_v, rp_v = 0.5 * (p_v + q_v), 0.5 * (q_v + r_v), 0.5 * (r_v + p_v)
+            left[count] = (p_u, p_v, pq_u, pq_v, rp_u, rp_v)
+            left[count + 1] = (pq_u, pq_v, q_u, q_v, qr_u, qr_v)
+            left[count + 2] = (rp_u, rp_v, qr_u, qr_v, r_u, r_v)
+            left[count + 3] = (qr_u, qr_v, rp_u, rp_v, pq_u, pq_v)
+            cuts[count : count + 4] = depth + 1
+            count += 4
+            continue
+        area = abs((q_u - p_u) * (r_v - p_v) - (r_u - p_u) * (q_v - p_v))
+        for i in range(rule.shape[1]):
+            x = 0.5 * (1.0 + rule[0, i])
+            for j in range(rule.shape[1]):
+                y = 0.5 * (1.0 + rule[0, j])
+                _add_at(
+                    row, report, area * x * 0.25 * rule[1, i] * rule[1, j],
+                    p_u + x * (q_u - p_u) + x * y * (r_u - q_u),
+                    p_v + x * (q_v - p_v) + x * y * (r_v - q_v),
+                    channel_at, given, theta,
+                )  # fmt: skip
 
 
 @compiled
@@ -199,4 +233,4 @@ def subtract_jumps(
         report[JUMP_LENGTH] += line * length
         row[RESPONSE] += line * jump_response
     for k in range(triangles.shape[0]):
-        _subtract_triangle(row, report, channel_at, given, theta, radius, rule, triangles[k], path)
+        _subtract_triangle(row, report, channel_at, given, theta, radius, rule, triangles[k])

@@ -27,6 +27,8 @@ ChannelAt: TypeAlias = tuple[float, float, float, float]
 
 #: The hull's supporting planes are improved until nothing lies lower than this.
 _HULL_TOLERANCE = 1e-9
+#: How far from a saddle its flanks begin.
+_ASIDE = 0.02
 
 
 @compiled
@@ -48,7 +50,7 @@ def slope(u: float, v: float, channel_at: ChannelAt) -> tuple[float, float, floa
 def descend(
     u: float, v: float, a: float, b: float, channel_at: ChannelAt
 ) -> tuple[float, float, float]:
-    """A local minimum of psi(x) - w.x downhill of (u, v), by Newton steps on a convexified model.
+    """A local minimum of psi(x) - w.x downhill of (u, v), by Newton steps on a convex model.
 
     Returned: its coordinates and the value there.
     """
@@ -67,11 +69,14 @@ def descend(
         h_vv = 1.0 + V * l_vv
         lowest = 0.5 * (h_uu + h_vv) - math.sqrt(0.25 * (h_uu - h_vv) ** 2 + h_uv * h_uv)
         shift = damping
-        if lowest < 0.05:
-            shift += 0.1 - lowest
+        if lowest < 0.0:
+            # away from a saddle as fast as towards a minimum of the same curvature
+            shift -= 2.0 * lowest
         h_uu += shift
         h_vv += shift
         det = h_uu * h_vv - h_uv * h_uv
+        if det == 0.0:
+            break
         step_u = -(h_vv * grad_u - h_uv * grad_v) / det
         step_v = -(h_uu * grad_v - h_uv * grad_u) / det
         length = math.sqrt(step_u * step_u + step_v * step_v)
@@ -150,6 +155,29 @@ def deepest_minimum(
                     if found < best:
                         best_u, best_v, best = u, v, found
     return best_u, best_v, best
+
+
+@compiled
+def flanking_minima(u: float, v: float, channel_at: ChannelAt, contacts: FloatArray) -> bool:
+    """The local minima of psi(x) - w.x on both sides of its saddle at (u, v), w being the slope.
+
+    Written to the first two rows of `contacts`; False if (u, v) is no saddle.
+    """
+    t11, t22, sigma, V = channel_at
+    _, l_u, l_v, l_uu, l_uv, l_vv = channel(u, v, t11, t22, sigma)
+    a, b, det = inverse_prox(u, v, l_u, l_v, l_uu, l_uv, l_vv, V)
+    if det >= 0.0:
+        return False
+    # the direction in which psi curves down
+    angle = 0.5 * math.atan2(2.0 * l_uv, l_uu - l_vv) + 0.5 * math.pi
+    step_u = _ASIDE * math.cos(angle)
+    step_v = _ASIDE * math.sin(angle)
+    for k in range(2):
+        side = 1.0 - 2.0 * k
+        contacts[k, 0], contacts[k, 1], _ = descend(
+            u + side * step_u, v + side * step_v, a, b, channel_at
+        )
+    return True
 
 
 @compiled

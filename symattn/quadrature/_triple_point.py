@@ -84,18 +84,42 @@ def end_at_corner(
     """
     if not triple_tangent(points, channel_at):
         return False
-    for j in range(2):
-        ahead[j] = 0.5 * (points[j] + points[2 + j])
-        ahead[2 + j] = 0.5 * (points[j] - points[2 + j])
-    if ahead[2] * z[2] + ahead[3] * z[3] < 0.0:
-        ahead[2:4] *= -1.0
-    progress = 0.0
-    for j in range(4):
-        progress += (ahead[j] - z[j]) * unit[j]
+    progress = _pair_at_corner(points, z, unit, ahead)
+    other = np.empty(4)
+    for k in range(2):
+        # of two contacts of one that has split, both on the curve, the first one met
+        _exchange(points, k)
+        sooner = _pair_at_corner(points, z, unit, other)
+        if 0.0 <= sooner < progress and np.max(np.abs(other - ahead)) < step:
+            progress = sooner
+            ahead[:] = other
+        else:
+            _exchange(points, k)
     if progress < 0.0 or progress > 1.01 * step:
         return False
     tangent_along(ahead, unit, channel_at, unit_ahead)
     return True
+
+
+@compiled
+def _exchange(points: FloatArray, k: int) -> None:
+    """Let the third contact point and the pair's k-th change places."""
+    for j in range(2):
+        points[2 * k + j], points[4 + j] = points[4 + j], points[2 * k + j]
+
+
+@compiled
+def _pair_at_corner(points: FloatArray, z: FloatArray, unit: FloatArray, pair: FloatArray) -> float:
+    """Put the first two contact points into `pair` as (X, D); how far along `unit` from z it is."""
+    for j in range(2):
+        pair[j] = 0.5 * (points[j] + points[2 + j])
+        pair[2 + j] = 0.5 * (points[j] - points[2 + j])
+    if pair[2] * z[2] + pair[3] * z[3] < 0.0:
+        pair[2:4] *= -1.0
+    progress = 0.0
+    for j in range(4):
+        progress += (pair[j] - z[j]) * unit[j]
+    return progress
 
 
 @compiled

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
+from symattn._jit import compiled
 from symattn._processes import processes
 from symattn._typing import FloatArray
 from symattn.errors import ComputationFailed
@@ -73,10 +73,10 @@ class Resolution:
             longest_step=min(0.25, 1.2 / digits),
             curve_nodes=math.ceil(3.5 + 0.5 * digits),
             segment_nodes=math.ceil(8.0 + digits),
-            target_step=10.4 / (3.5 - math.log(accuracy)),
-            steep_step=4.2 / max(6.0, -math.log(accuracy) - 7.0),
-            steepest_step=4.2 / max(6.0, -math.log(accuracy) - 3.0),
-            order=math.ceil(4.0 + 2.0 * digits),
+            target_step=9.5 / -math.log(accuracy),
+            steep_step=4.2 / max(6.0, -1.1 * math.log(accuracy) - 10.5),
+            steepest_step=4.2 / max(6.0, -1.1 * math.log(accuracy) - 6.5),
+            order=math.ceil(1.0 + 2.2 * digits),
         )
 
     def target_grid(self, model: AttentionModel, V: float) -> tuple[float, float, int]:
@@ -285,8 +285,14 @@ def inner_grids(resolution: Resolution, s: float, half_size: int) -> Grids:
     )
 
 
-@lru_cache(maxsize=4)
+@compiled
 def _student_table(half_size: int) -> FloatArray:
     """`student_jet` at the nodes -half_size .. half_size times the pitch, in u and v."""
-    axis = _PITCH * np.arange(-half_size, half_size + 1)
-    return np.array([[student_jet(u, v) for v in axis] for u in axis])
+    size = 2 * half_size + 1
+    table = np.empty((size, size, 12))
+    for i in range(size):
+        for j in range(size):
+            jet = student_jet(_PITCH * (i - half_size), _PITCH * (j - half_size))
+            for k in range(12):
+                table[i, j, k] = jet[k]
+    return table

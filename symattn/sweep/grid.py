@@ -132,7 +132,8 @@ class Line:
         is nothing next.
         """
         last = len(self.grid.x.values) - 1
-        for place in dict.fromkeys((last, last // 2, 0)):
+        heads = (last, last // 2, 0) if self.branch == "semantic" else (0, last, last // 2)
+        for place in dict.fromkeys(heads):
             if place not in known:
                 yield place, self._request(place, [])
                 return
@@ -179,18 +180,22 @@ class Line:
         model, alpha = self.grid.at(place, self.row)
         x = self.grid.x.values
         starts: tuple[Overlaps, ...] = ()
+        neighbours = len(behind)
         if behind:
             nearest = behind[-1][1].overlaps
             places = [x[p] for p, _ in behind]
             ahead = _extrapolated(x[place], places, [o.overlaps for _, o in behind])
-            starts = (ahead, nearest) if _plausible(ahead, nearest, model) else (nearest,)
+            starts = (ahead, nearest)
+            if not _plausible(ahead, nearest, model):
+                starts, neighbours = (nearest,), 1
         return Request(
             model=model,
             alpha=alpha,
             branch=self.branch,
             accuracy=self.grid.accuracy,
-            aim=first_aim(self.grid.accuracy, behind[-1][1] if behind else None),
+            aim=first_aim(self.grid.accuracy, [outcome for _, outcome in behind]),
             starts=starts,
+            neighbours=neighbours,
         )
 
 

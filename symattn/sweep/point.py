@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -36,16 +36,29 @@ from symattn.state_evolution import transported
 #: What a row has, each with its error.
 NUMBERS = (*Overlaps._fields, *Hats._fields, "train_loss", "test_error", "envelope")
 
-# A correction of overlaps that is this small relative to their scale is made on the fine grids.
+# Corrections of overlaps, relative to their scale: one below the first is left to the comparison,
+# one below the second is made on the grids for the accuracy, larger ones on rough grids.
 _CLOSE = 1e-3
+_NEAR = 0.03
 # The means are about ten times as accurate as the grids are made for.
 _AIM = 3.0
-_FINER = 0.1
+# Grids are compared with ones for this share of their accuracy; as the two may agree by chance, a
+# share of what the finer ones are made for is added to the errors.
+_FINER = 0.2
+_BY_CHANCE = 0.3
 # Next to the end of a branch, where its own overlap goes to 0, no grid is fine enough for the
 # accuracy relative to that: one is given up here, in units of the accuracy.
 _FINEST = 1e-3
-# How often Newton's method is begun again on the grids of the accuracy.
-_TRIES = 3
+# By so much at most the aim is lowered at a time.
+_GREATEST_CUT = 0.01
+# How often overlaps are corrected on the grids for the accuracy.
+_TRIES = 4
+# So many neighbours that are extrapolated from mostly lead that close, but next to the end of a
+# branch, where the accuracy takes finer grids than this, in its units.
+_ENOUGH = 3
+_FAR_FROM_ENDS = 0.3
+# Newton steps in which the branch is reached from a neighbour, or not at all.
+_MOST_STEPS = 8
 # Starts that are tried where there is no neighbour.
 _STARTS = 2
 
@@ -66,6 +79,8 @@ class Request:
         Accuracy of the grids to begin with; they are made finer until the accuracy is reached.
     starts : tuple of Overlaps
         Tried in this order. If there are none, the branch is looked for by itself.
+    neighbours : int
+        That the first start was extrapolated from.
     """
 
     model: AttentionModel
@@ -74,6 +89,7 @@ class Request:
     accuracy: float
     aim: float
     starts: tuple[Overlaps, ...] = ()
+    neighbours: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,12 +141,14 @@ class Outcome:
         )
 
 
-def first_aim(accuracy: float, before: Outcome | None) -> float:
-    """Accuracy of the grids to begin with, from what sufficed at a neighbour."""
-    if before is None or before.aim is None:
+def first_aim(accuracy: float, behind: Sequence[Outcome]) -> float:
+    """Accuracy of the grids to begin with, from what neighbours needed, the nearest last."""
+    # What would have sufficed there, errors being proportional to it; a margin for the way here.
+    needed = [o.aim * accuracy / o.worst for o in behind[-2:] if o.aim is not None]
+    if not needed:
         return _AIM * accuracy
-    # The error of the neighbour was so far from what is allowed; a margin for the way here.
-    return min(_AIM * accuracy, before.aim * min(1.5, 0.7 * accuracy / before.worst))
+    trend = min(1.0, max(0.3, needed[-1] / needed[0]))
+    return max(_FINEST * accuracy, min(_AIM * accuracy, 0.6 * trend * needed[-1]))
 
 
 def compute(request: Request) -> Outcome:
@@ -147,14 +165,16 @@ def compute(request: Request) -> Outcome:
 
 
 def _approached(request: Request) -> Overlaps:
-    """Overlaps close to the fixed point."""
+    """Overlaps near the fixed point."""
     model, alpha, branch = request.model, request.alpha, request.branch
     if not request.starts:
         return find(model, alpha, branch, None, silent, starts=_STARTS, thorough=False)
     ended: ComputationFailed | None = None
     for start in request.starts:
         try:
-            point = newton(model, alpha, start, branch, SEARCH_ACCURACY, _CLOSE, silent)
+            point = newton(
+                model, alpha, start, branch, SEARCH_ACCURACY, _NEAR, silent, most=_MOST_STEPS
+            )
             require_on_branch(point, branch)
         except ComputationFailed as error:
             ended = error
@@ -171,35 +191,41 @@ def _certified(request: Request) -> Outcome:
     while True:
         fine = newton_point(model, alpha, coarse.overlaps, branch, _FINER * aim)
         require_on_branch(fine, branch)
-        outcome = replace(_compared(request, coarse, fine), aim=aim)
+        outcome = _compared(request, aim, coarse, fine)
         if outcome.worst <= request.accuracy and not outcome.reason:
             return outcome
         if aim <= max(FINEST_ACCURACY, _FINEST * request.accuracy):
             reached = f"a relative error of {outcome.worst:.1e} was reached"
             raise ComputationFailed("; ".join(filter(None, (reached, outcome.reason))))
-        aim *= min(0.5, max(0.1, 0.5 * request.accuracy / outcome.worst))
-        coarse = newton_point(model, alpha, fine.overlaps, branch, aim)
+        share = min(0.5, max(_GREATEST_CUT, 0.5 * request.accuracy / outcome.worst))
+        if 0.5 * _FINER <= share <= 2.0 * _FINER:
+            aim, coarse = _FINER * aim, fine
+        else:
+            aim *= share
+            coarse = newton_point(model, alpha, fine.overlaps, branch, aim)
 
 
 def _near(request: Request, aim: float) -> NewtonPoint:
     """An evaluation on grids for `aim` that is one small correction away from the fixed point."""
-    model, alpha, branch = request.model, request.alpha, request.branch
-    if len(request.starts) > 1:
-        # The first is extrapolated, and mostly that close.
+    if request.neighbours >= _ENOUGH and aim > _FAR_FROM_ENDS * request.accuracy:
         with suppress(ComputationFailed):
-            point = newton_point(model, alpha, request.starts[0], branch, aim)
-            if point.change < _CLOSE:
-                return point
-    overlaps = _approached(request)
+            return _settled(request, request.starts[0], aim)
+    return _settled(request, _approached(request), aim)
+
+
+def _settled(request: Request, overlaps: Overlaps, aim: float) -> NewtonPoint:
+    """Newton's method on grids for `aim` from overlaps near the fixed point."""
     for _ in range(_TRIES):
-        point = newton_point(model, alpha, overlaps, branch, aim)
+        point = newton_point(request.model, request.alpha, overlaps, request.branch, aim)
         if point.change < _CLOSE:
             return point
-        overlaps = newton(model, alpha, overlaps, branch, aim, _CLOSE, silent).overlaps
+        if point.change > _NEAR:
+            break
+        overlaps = point.overlaps
     raise SearchEnded(f"Newton's method does not settle: corrections of {point.change:.1e} stay")
 
 
-def _compared(request: Request, coarse: NewtonPoint, fine: NewtonPoint) -> Outcome:
+def _compared(request: Request, aim: float, coarse: NewtonPoint, fine: NewtonPoint) -> Outcome:
     """The numbers at `fine`, with what the difference to `coarse` certifies.
 
     `coarse` was evaluated one correction away; it is compared to first order in that, and the
@@ -209,7 +235,8 @@ def _compared(request: Request, coarse: NewtonPoint, fine: NewtonPoint) -> Outco
     beside = replace(
         coarse, step=transported(request.model, request.alpha, coarse.step, step.overlaps)
     )
-    refined = Refined.of(request.model, request.alpha, request.branch, beside, fine)
+    least = _BY_CHANCE * _FINER * aim
+    refined = Refined.of(request.model, request.alpha, request.branch, beside, fine, least)
     digits = math.ceil(-math.log10(request.accuracy))
     test_error, error = certified_test_error(request.model, step.overlaps, refined.moved, digits)
     values = {**refined.values, "test_error": test_error}
@@ -222,5 +249,6 @@ def _compared(request: Request, coarse: NewtonPoint, fine: NewtonPoint) -> Outco
         ),
         growth=float(np.max(np.linalg.eigvals(step.jacobian).real)),
         fold=step.expectations.certificate.fold,
+        aim=aim,
         reason=refined.objection(request.accuracy),
     )

@@ -50,7 +50,7 @@ def test_rows_and_requests_do_not_depend_on_the_order(ends, seeds):
 
 def test_a_point_is_extrapolated_from_those_behind_it():
     line = Line(grid=grid(), branch="positional", row=0)
-    known = {}
+    known = {0: Outcome(status="unstarted")}
     for place in (4, 3, 2):
         x = ALPHAS[place]
         own = {"q": 1 + 0.1 * x**2, "theta": 0.0, "m": 7.0 - x}
@@ -69,6 +69,7 @@ def test_a_point_is_extrapolated_from_those_behind_it():
 def test_what_cannot_be_overlaps_is_no_start():
     line = Line(grid=grid(), branch="positional", row=0)
     known = {
+        0: Outcome(status="unstarted"),
         4: found(values={**found().values, "q": 1.0, "theta": 0.0}),
         3: found(values={**found().values, "q": 0.1, "theta": 0.0}),
     }
@@ -93,11 +94,12 @@ def test_what_is_far_from_the_neighbour_is_no_start(name, values, starts):
     assert request.starts[-1] == nearest.overlaps
 
 
-def test_the_head_is_looked_for_at_the_ends_and_in_the_middle():
-    line = Line(grid=grid(), branch="semantic", row=0)
+@pytest.mark.parametrize(("branch", "heads"), [("semantic", (4, 2, 0)), ("positional", (0, 4, 2))])
+def test_the_head_is_looked_for_at_the_ends_and_in_the_middle(branch, heads):
+    line = Line(grid=grid(), branch=branch, row=0)
     missing = Outcome(status="unstarted")
     known = {}
-    for place in (4, 2, 0):
+    for place in heads:
         [(asked, request)] = line.next(known)
         assert asked == place
         assert request.starts == ()
@@ -121,9 +123,20 @@ def test_the_grids_begin_with_what_sufficed_behind():
     [(_, first)] = line.next({})
     assert first.aim == pytest.approx(3e-5)
     values = found().values
-    errors = {name: 7e-6 * value for name, value in values.items()}
-    [(_, request)] = line.next({4: found(errors=errors, aim=1e-5)})
-    assert request.aim == pytest.approx(1e-5)  # 0.7 of the error allowed is what it had
+
+    def with_error(relative, aim):
+        errors = {name: relative * value for name, value in values.items()}
+        return found(errors=errors, aim=aim)
+
+    # at half the error allowed, grids for 8e-6 would do; a margin of 0.6
+    [(_, request)] = line.next({4: with_error(5e-6, 4e-6)})
+    assert request.aim == pytest.approx(0.6 * 8e-6)
+    # half as much as at the point before: again half as much
+    [(_, request)] = line.next({4: with_error(5e-6, 8e-6), 3: with_error(5e-6, 4e-6)})
+    assert request.aim == pytest.approx(0.5 * 0.6 * 8e-6)
+    # twice as much: no more than the nearest
+    [(_, request)] = line.next({4: with_error(5e-6, 2e-6), 3: with_error(5e-6, 4e-6)})
+    assert request.aim == pytest.approx(0.6 * 8e-6)
 
 
 def test_alpha_is_along_the_lines():

@@ -20,8 +20,9 @@ def request(model, alpha, branch, starts=(), accuracy=1e-5):
         alpha=alpha,
         branch=branch,
         accuracy=accuracy,
-        aim=first_aim(accuracy, None),
+        aim=first_aim(accuracy, []),
         starts=starts,
+        neighbours=3 if len(starts) > 1 else len(starts),
     )
 
 
