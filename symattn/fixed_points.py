@@ -420,7 +420,8 @@ class Refined:
     correction : float
         Largest component of the Newton correction that is left.
     rounding, safety : float
-        Relative rounding, and the factor by which differences between the grids are taken.
+        Relative error that every mean has at least, and the factor by which differences between
+        the grids are taken.
     """
 
     coarse: Step
@@ -470,6 +471,7 @@ class Refined:
         envelope = float(means[columns.ENVELOPE])
         envelope_error = safety * abs(envelope - other.expectations.means[columns.ENVELOPE])
         envelope_error += float(np.abs(step.hats) @ moved[[2, 1, 0, 3]]) / alpha
+        envelope_error += rounding * abs(envelope)
         errors = {
             **dict(zip(Overlaps._fields, moved, strict=True)),
             **dict(zip(Hats._fields, hats_moved, strict=True)),

@@ -12,6 +12,8 @@ it is the part of the certificate that normalisation is blind to.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from symattn._jit import compiled
@@ -23,6 +25,7 @@ from symattn.quadrature._double_tangent import (
     tangent,
 )
 from symattn.quadrature._minima import ChannelAt, flanking_minima, hull_contacts, slope
+from symattn.quadrature._panels import TOO_CLOSE
 from symattn.quadrature._raster import DOUBLY, fill_triangle
 from symattn.quadrature._trace import FAILED, TRIPLE_POINT, trace
 from symattn.quadrature._triple_point import triple_tangent
@@ -136,10 +139,10 @@ def _tangent_pair(
     for c in range(2):
         z[c] = 0.5 * (contacts[0, c] + contacts[1, c])
         z[2 + c] = 0.5 * (contacts[0, c] - contacts[1, c])
-    if z[2] == 0.0 and z[3] == 0.0:
-        return False
     return (
-        nearest_double_tangent(z, channel_at)
+        math.hypot(z[2], z[3]) > TOO_CLOSE
+        and nearest_double_tangent(z, channel_at)
+        and math.hypot(z[2], z[3]) > TOO_CLOSE
         and excess_of_third(z, channel_at, psi, origin, pitch)[0] >= -1e-9
     )
 
@@ -198,6 +201,7 @@ def find_jump_set(
     points = np.empty(6)
     z = np.empty(4)
     failed = False
+    hull_only = False
     while seeds < _MOST_SEEDS:
         seed = -1
         for k in range(n_fold):
@@ -216,7 +220,11 @@ def find_jump_set(
         n_open = 0
         u = origin + fold[seed, 0] * mask_pitch
         v = origin + fold[seed, 1] * mask_pitch
-        beside = seeds == 1 and _pair_beside(u, v, channel_at, psi, origin, pitch, contacts, z)
+        beside = (
+            seeds == 1
+            and not hull_only
+            and _pair_beside(u, v, channel_at, psi, origin, pitch, contacts, z)
+        )
         if beside:
             n_contacts = 2
         else:
@@ -289,8 +297,10 @@ def find_jump_set(
                     points[0], points[1], points[2], points[3], points[4], points[5],
                 )  # fmt: skip
                 n_triangles += 1
-        if beside and mask[fold[seed, 0], fold[seed, 1]] == 0:
+        if beside and (failed or mask[fold[seed, 0], fold[seed, 1]] == 0):
             # the piece above the node is another one: begin again with that
+            hull_only = True
+            seeds = 0
             tried[seed] = 0
             mask[:] = 0
             count = 0

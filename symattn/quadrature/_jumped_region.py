@@ -118,7 +118,7 @@ def _subtract_segment(
 
 
 @compiled
-def _in_sight(
+def _sight_and_extent(
     corners: FloatArray,
     channel_at: ChannelAt,
     given: tuple[float, float, float, float, float],
@@ -173,7 +173,7 @@ def _subtract_triangle(
         count -= 1
         p_u, p_v, q_u, q_v, r_u, r_v = left[count]
         depth = cuts[count]
-        seen, long = _in_sight(left[count], channel_at, given, radius)
+        seen, long = _sight_and_extent(left[count], channel_at, given, radius)
         if depth >= _FEWEST_CUTS and not seen:
             continue
         if depth < _FEWEST_CUTS or (long and depth < _MOST_CUTS):

@@ -76,7 +76,8 @@ def descend(
         h_vv += shift
         det = h_uu * h_vv - h_uv * h_uv
         if det == 0.0:
-            break
+            damping = max(2.0 * damping, 0.5)
+            continue
         step_u = -(h_vv * grad_u - h_uv * grad_v) / det
         step_v = -(h_uu * grad_v - h_uv * grad_u) / det
         length = math.sqrt(step_u * step_u + step_v * step_v)

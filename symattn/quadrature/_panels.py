@@ -21,7 +21,7 @@ LOWER = 1e-11
 _OFF_CUBIC = 0.01
 #: Half distance of a pair below which rounding spoils its conditions; what such pairs sweep weighs
 #: about its fifth power.
-_TOO_CLOSE = 1e-3
+TOO_CLOSE = 1e-3
 
 
 @compiled
@@ -79,7 +79,7 @@ def _sample_panel(
         z = nodes[first + i, 0:4]
         weights[first + i] = 0.5 * rule[1, i] * abs(length)
         _hermite(start, start_rate, end, end_rate, length, x, z, nodes[first + i, 4:8])
-        if z[2] * z[2] + z[3] * z[3] < _TOO_CLOSE**2:
+        if z[2] * z[2] + z[3] * z[3] < TOO_CLOSE**2:
             continue
         predicted[:] = z
         if project(z, row, p_start + length * x, channel_at) < 0:

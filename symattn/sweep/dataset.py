@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symattn._files import write_file
+from symattn._checks import checked_path
+from symattn._files import can_be_file, write_file
 from symattn._packages import require
 from symattn._tables import MEANINGS
 from symattn.baselines import linear_baseline
@@ -59,7 +60,7 @@ def open_store(path: str | Path) -> xarray.Dataset:
     require("sweep", "xarray")
     import xarray
 
-    with open_existing(Path(path)) as store:
+    with open_existing(checked_path("store", path)) as store:
         grid = store.grid
         shape = (len(BRANCHES), len(grid.y.values), len(grid.x.values))
         names = (*NUMBERS, *(f"{name}_error" for name in NUMBERS), "growth", "fold")
@@ -112,14 +113,19 @@ def export(store: str | Path, path: str | Path) -> None:
     Raises
     ------
     InvalidInput
-        For another ending, or a file that is no store.
+        For another ending, a place where no file can be, the store itself, or a file that is no
+        store.
     ComputationFailed
         When a package is missing, or the file cannot be written.
     """
-    path = Path(path)
-    if path.suffix not in _CONTENTS:
-        raise InvalidInput.of("to", str(path), f"a name that ends in {', '.join(_CONTENTS)}")
-    write_file(path, _CONTENTS[path.suffix](open_store(store)))
+    path = checked_path("to", path)
+    if path.suffix not in _CONTENTS or not can_be_file(path):
+        allowed = f"the name of a file, ending in {', '.join(_CONTENTS)}"
+        raise InvalidInput.of("to", str(path), allowed)
+    data = open_store(store)
+    if path.exists() and path.samefile(store):
+        raise InvalidInput.of("to", str(path), "another file than the store")
+    write_file(path, _CONTENTS[path.suffix](data))
 
 
 def _csv(data: xarray.Dataset) -> bytes:

@@ -137,13 +137,15 @@ class Line:
             if place not in known:
                 yield place, self._request(place, [])
                 return
-            if known[place].status in ("found", "failed"):
+            if known[place].status == "found":
                 for side in (1, -1):
                     yield from self._outwards(place, side, known)
                 return
-        yield from self._absent(
-            range(last + 1), known, "not found at either end nor in the middle of the line"
-        )
+        if any(known[place].status == "failed" for place in heads):
+            status, reason = "failed", "where the line begins the accuracy is out of reach"
+        else:
+            status, reason = "absent", "not found at either end nor in the middle of the line"
+        yield from self._without(range(last + 1), known, Outcome(status=status, reason=reason))
 
     def _outwards(
         self, head: int, side: int, known: Mapping[int, Outcome]
@@ -156,24 +158,23 @@ class Line:
             outcome = known.get(place)
             if outcome is None or outcome.status == "unstarted":
                 found = [(p, known[p]) for p in behind if known[p].status == "found"]
-                if found:
-                    yield place, self._request(place, found[-_ANCESTORS:])
-                else:
-                    yield from self._absent(places[at:], known, "the head was not accurate")
+                yield place, self._request(place, found[-_ANCESTORS:])
                 return
             if outcome.status == "absent":
                 value = self.grid.x.values[behind[-1]]
                 reason = f"the branch was last found at {self.grid.x.name} = {value:g}"
-                yield from self._absent(places[at:], known, reason)
+                lost = Outcome(status="absent", reason=reason)
+                yield from self._without(places[at:], known, lost)
                 return
             behind.append(place)
 
-    def _absent(
-        self, places: Iterable[int], known: Mapping[int, Outcome], reason: str
+    def _without(
+        self, places: Iterable[int], known: Mapping[int, Outcome], outcome: Outcome
     ) -> Iterator[tuple[int, Outcome]]:
+        """The outcome for all places that nothing was found at yet."""
         for place in places:
             if place not in known or known[place].status == "unstarted":
-                yield place, Outcome(status="absent", reason=reason)
+                yield place, outcome
 
     def _request(self, place: int, behind: Sequence[tuple[int, Outcome]]) -> Request:
         """behind: points that were found between the head and here, the nearest last."""

@@ -2,8 +2,8 @@
 
 `symattn.solve` looks for a branch and describes it in full. In a sweep the neighbours tell where
 the branch is, and what is asked for is less: overlaps, losses, errors and stability to a stated
-relative accuracy. Three evaluations of state evolution do that, one on coarse grids and two that
-are compared.
+relative accuracy. Two evaluations of state evolution that are compared do that, after one or a few
+on rough grids where what is extrapolated from the neighbours is not close enough.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from symattn import __version__
 from symattn._frozen import FrozenMapping
 from symattn._progress import silent
 from symattn._search import (
@@ -51,12 +52,14 @@ _BY_CHANCE = 0.3
 _FINEST = 1e-3
 # By so much at most the aim is lowered at a time.
 _GREATEST_CUT = 0.01
-# How often overlaps are corrected on the grids for the accuracy.
-_TRIES = 4
-# So many neighbours that are extrapolated from mostly lead that close, but next to the end of a
-# branch, where the accuracy takes finer grids than this, in its units.
+# Newton steps on the grids for the accuracy from what was extrapolated.
+_TRIES = 3
+# So many neighbours that are extrapolated from mostly lead that close.
 _ENOUGH = 3
+# Next to the end of a branch the accuracy takes finer grids than this, in its units.
 _FAR_FROM_ENDS = 0.3
+# From so many kinds of grids Newton's method is begun before it is given up.
+_AIMS = 3
 # Newton steps in which the branch is reached from a neighbour, or not at all.
 _MOST_STEPS = 8
 # Starts that are tried where there is no neighbour.
@@ -115,6 +118,8 @@ class Outcome:
         Why nothing was found.
     seconds : float
         That it took.
+    version, finished : str
+        The version of the package that computed it, and when it was written, as far as known.
     """
 
     values: Mapping[str, float] = FrozenMapping({})
@@ -125,6 +130,8 @@ class Outcome:
     status: str = "found"
     reason: str = ""
     seconds: float = 0.0
+    version: str = field(default="", compare=False)
+    finished: str = field(default="", compare=False)
 
     @property
     def overlaps(self) -> Overlaps:
@@ -143,16 +150,25 @@ class Outcome:
 
 def first_aim(accuracy: float, behind: Sequence[Outcome]) -> float:
     """Accuracy of the grids to begin with, from what neighbours needed, the nearest last."""
+    most = min(_AIM * accuracy, SEARCH_ACCURACY)
     # What would have sufficed there, errors being proportional to it; a margin for the way here.
     needed = [o.aim * accuracy / o.worst for o in behind[-2:] if o.aim is not None]
     if not needed:
-        return _AIM * accuracy
+        return most
     trend = min(1.0, max(0.3, needed[-1] / needed[0]))
-    return max(_FINEST * accuracy, min(_AIM * accuracy, 0.6 * trend * needed[-1]))
+    return max(_floor(accuracy), min(most, 0.6 * trend * needed[-1]))
+
+
+def _floor(accuracy: float) -> float:
+    """The finest grids that are tried."""
+    return max(10.0 * FINEST_ACCURACY, _FINEST * accuracy)
 
 
 def compute(request: Request) -> Outcome:
-    """The outcome of a request. The same request has the same outcome, but for the time."""
+    """The outcome of a request.
+
+    The same request has the same outcome on the same machine, but for the time.
+    """
     begun = time.perf_counter()
     try:
         outcome = _certified(request)
@@ -161,68 +177,99 @@ def compute(request: Request) -> Outcome:
         outcome = Outcome(status=status, reason=str(error))
     except ComputationFailed as error:
         outcome = Outcome(status="failed", reason=str(error))
-    return replace(outcome, seconds=time.perf_counter() - begun)
+    return replace(outcome, seconds=time.perf_counter() - begun, version=__version__)
 
 
 def _approached(request: Request) -> Overlaps:
     """Overlaps near the fixed point."""
-    model, alpha, branch = request.model, request.alpha, request.branch
     if not request.starts:
-        return find(model, alpha, branch, None, silent, starts=_STARTS, thorough=False)
+        return _looked_for(request)
     ended: ComputationFailed | None = None
     for start in request.starts:
         try:
-            point = newton(
-                model, alpha, start, branch, SEARCH_ACCURACY, _NEAR, silent, most=_MOST_STEPS
-            )
-            require_on_branch(point, branch)
+            return _reached(request, start)
         except ComputationFailed as error:
-            ended = error
+            # that it is not there says more than that it could not be computed
+            ended = error if not isinstance(ended, NotFound) else ended
+    assert ended is not None
+    if not isinstance(ended, NotFound):
+        raise ended
+    if request.aim > _FAR_FROM_ENDS * request.accuracy:
+        # the neighbours do not look like the end of a branch, but may be too far away
+        with suppress(NotFound):
+            return _looked_for(request)
+    raise NotFound(f"not there from its neighbours: {ended}") from ended
+
+
+def _looked_for(request: Request) -> Overlaps:
+    """Overlaps near the fixed point, found without neighbours."""
+    model, alpha, branch = request.model, request.alpha, request.branch
+    return find(model, alpha, branch, None, silent, starts=_STARTS, thorough=False)
+
+
+def _reached(request: Request, start: Overlaps) -> Overlaps:
+    """Overlaps on the branch that Newton's method on rough grids reaches."""
+    model, alpha, branch = request.model, request.alpha, request.branch
+    for tolerance in (_NEAR, _CLOSE):
+        point = newton(
+            model, alpha, start, branch, SEARCH_ACCURACY, tolerance, silent, most=_MOST_STEPS
+        )
+        start = point.overlaps
+        try:
+            require_on_branch(point, branch)
+        except NotFound:
+            # a correction may be large for the overlap that tells the branch
+            if point.change < _CLOSE:
+                raise
         else:
-            return point.overlaps
-    raise NotFound(f"not there from its neighbours: {ended}")
+            break
+    return start
 
 
 def _certified(request: Request) -> Outcome:
     """The fixed point to the accuracy asked for."""
     model, alpha, branch = request.model, request.alpha, request.branch
-    aim = request.aim
-    coarse = _near(request, aim)
+    floor = _floor(request.accuracy)
+    coarse, aim = _near(request)
     while True:
         fine = newton_point(model, alpha, coarse.overlaps, branch, _FINER * aim)
         require_on_branch(fine, branch)
         outcome = _compared(request, aim, coarse, fine)
         if outcome.worst <= request.accuracy and not outcome.reason:
             return outcome
-        if aim <= max(FINEST_ACCURACY, _FINEST * request.accuracy):
+        if aim <= floor:
             reached = f"a relative error of {outcome.worst:.1e} was reached"
             raise ComputationFailed("; ".join(filter(None, (reached, outcome.reason))))
         share = min(0.5, max(_GREATEST_CUT, 0.5 * request.accuracy / outcome.worst))
         if 0.5 * _FINER <= share <= 2.0 * _FINER:
             aim, coarse = _FINER * aim, fine
         else:
-            aim *= share
+            aim = max(floor, share * aim)
             coarse = newton_point(model, alpha, fine.overlaps, branch, aim)
 
 
-def _near(request: Request, aim: float) -> NewtonPoint:
-    """An evaluation on grids for `aim` that is one small correction away from the fixed point."""
+def _near(request: Request) -> tuple[NewtonPoint, float]:
+    """An evaluation one small correction away from the fixed point, and its grids' accuracy."""
+    model, alpha, branch, aim = request.model, request.alpha, request.branch, request.aim
     if request.neighbours >= _ENOUGH and aim > _FAR_FROM_ENDS * request.accuracy:
         with suppress(ComputationFailed):
-            return _settled(request, request.starts[0], aim)
-    return _settled(request, _approached(request), aim)
-
-
-def _settled(request: Request, overlaps: Overlaps, aim: float) -> NewtonPoint:
-    """Newton's method on grids for `aim` from overlaps near the fixed point."""
-    for _ in range(_TRIES):
-        point = newton_point(request.model, request.alpha, overlaps, request.branch, aim)
-        if point.change < _CLOSE:
-            return point
-        if point.change > _NEAR:
-            break
-        overlaps = point.overlaps
-    raise SearchEnded(f"Newton's method does not settle: corrections of {point.change:.1e} stay")
+            point = newton_point(model, alpha, request.starts[0], branch, aim)
+            if _CLOSE <= point.change < _NEAR:
+                overlaps = point.overlaps
+                point = newton(model, alpha, overlaps, branch, aim, _CLOSE, silent, most=_TRIES)
+            if point.change < _CLOSE:
+                require_on_branch(point, branch)
+                return point, aim
+    overlaps = _approached(request)
+    for _ in range(_AIMS):
+        try:
+            return newton(
+                model, alpha, overlaps, branch, aim, _CLOSE, silent, most=_MOST_STEPS
+            ), aim
+        except SearchEnded as error:
+            ended = error
+        aim = max(_floor(request.accuracy), 0.1 * aim)
+    raise ComputationFailed(f"there on rough grids, but not on finer ones: {ended}")
 
 
 def _compared(request: Request, aim: float, coarse: NewtonPoint, fine: NewtonPoint) -> Outcome:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from symattn._checks import checked_model
+from symattn._checks import checked_model, checked_path
 from symattn._processes import processes
 from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
@@ -22,6 +25,8 @@ from symattn.sweep.store import SweepStore, create_or_open
 
 #: Relative error of overlaps and losses.
 ACCURACY = 1e-5
+
+_T = TypeVar("_T")
 
 _MOST_WORKERS = 1024
 
@@ -71,10 +76,17 @@ def sweep(
     ComputationFailed
         When the file cannot be written, or a process ends early.
     """
-    if len(over) != 2:
-        raise InvalidInput.of("over", [axis.name for axis in over], "two parameters")
+    checked_model(model)
+    axes = isinstance(over, Sequence) and all(isinstance(axis, Axis) for axis in over)
+    if not axes or len(over) != 2:
+        raise InvalidInput.of("over", over, "two parameters, each an Axis")
+    path = checked_path("store", store)
     grid = Grid(
-        model=checked_model(model), alpha=alpha, x=over[0], y=over[1], accuracy=float(accuracy)
+        model=model,
+        alpha=None if alpha is None else _double("alpha", alpha),
+        x=over[0],
+        y=over[1],
+        accuracy=_double("accuracy", accuracy),
     )
     lines = [
         Line(grid=grid, branch=branch, row=row)
@@ -82,11 +94,11 @@ def sweep(
         for branch in BRANCHES
     ]
     count = processes() if workers is None else workers
-    if not 1 <= count <= _MOST_WORKERS:
+    if not _whole(count) or not 1 <= count <= _MOST_WORKERS:
         raise InvalidInput.of("workers", count, f"a whole number from 1 to {_MOST_WORKERS}")
     report = progress or silent
     engine = local_processes(count) if scheduler is None else dask_cluster(scheduler)
-    with engine as submit, create_or_open(Path(store), grid) as opened:
+    with engine as submit, create_or_open(path, grid) as opened:
         walks = _walks(lines, opened)
         left = sum(len(grid.x.values) - walk.finished for walk in walks)
         _run(walks, opened, submit, left, report)
@@ -119,12 +131,25 @@ class _Walk:
         return sum(outcome.status != "unstarted" for outcome in self.known.values())
 
 
+def _double(name: str, value: object) -> float:
+    """A number as a double; what is none, or too large for one, is refused."""
+    if not isinstance(value, bool) and isinstance(value, Real):
+        with suppress(OverflowError):
+            return float(value)
+    raise InvalidInput.of(name, value, "a finite number")
+
+
+def _whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _rows_of_shard(rows: int, shard: tuple[int, int]) -> range:
+    allowed = f"i/n with 1 <= i <= n <= {rows}, the number of lines"
+    if not isinstance(shard, tuple) or len(shard) != 2 or not all(map(_whole, shard)):
+        raise InvalidInput.of("shard", shard, f"(i, n), for {allowed}")
     part, parts = shard
-    if not (1 <= part <= parts <= rows):
-        raise InvalidInput.of(
-            "shard", f"{part}/{parts}", f"i/n with 1 <= i <= n <= {rows}, the number of lines"
-        )
+    if not 1 <= part <= parts <= rows:
+        raise InvalidInput.of("shard", f"{part}/{parts}", allowed)
     return range(part - 1, rows, parts)
 
 
@@ -146,10 +171,14 @@ def _run(
         done += _go_on(walk, store, submit, running)
     while running:
         finished, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in finished:
+        kept = []
+        # What is lost comes last, so that nothing else is.
+        for future in sorted(finished, key=_is_lost):
             walk, place = running.pop(future)
-            outcome = _result(future)
+            outcome = _result(future.result)
             done += _keep(walk, store, [(place, outcome)])
+            kept.append((walk, place, outcome))
+        for walk, place, outcome in kept:
             done += _go_on(walk, store, submit, running)
             minutes = (time.monotonic() - begun) * (left - done) / max(done, 1) / 60
             progress(
@@ -173,7 +202,7 @@ def _go_on(
     for place, item in ready:
         if isinstance(item, Request) and place not in walk.asked:
             walk.asked.add(place)
-            running[submit(item)] = (walk, place)
+            running[_result(partial(submit, item))] = (walk, place)
     return settled
 
 
@@ -187,9 +216,14 @@ def _keep(walk: _Walk, store: SweepStore, outcomes: Sequence[tuple[int, Outcome]
     return walk.finished - before
 
 
-def _result(future: Future[Outcome]) -> Outcome:
+def _is_lost(future: Future[Outcome]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
+def _result(ask: Callable[[], _T]) -> _T:
+    """What a process has, or a place in its queue."""
     try:
-        return future.result()
+        return ask()
     except Exception as error:
         raise ComputationFailed(
             f"a process ended early ({type(error).__name__}), perhaps for lack of memory; run the "

@@ -14,19 +14,20 @@ transaction: after any end of the program it is there or not.
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from symattn import __version__
-from symattn._files import lock
+from symattn._files import can_be_file, is_file, lock
 from symattn._frozen import FrozenMapping
-from symattn.errors import ComputationFailed, InvalidInput
+from symattn.errors import ComputationFailed, InvalidInput, shown
 from symattn.model import AttentionModel
-from symattn.sweep.grid import Axis, Grid
+from symattn.sweep.grid import BRANCHES, Axis, Grid
 from symattn.sweep.point import NUMBERS, Outcome
 
 FORMAT, SCHEMA = "symattn sweep", 1
@@ -39,6 +40,8 @@ _COLUMNS = (
 )
 _TEXTS = ("branch", "status", "reason", "version", "finished")
 _WHOLE = ("line", "place")
+_STATES = ("found", "absent", "failed", "unstarted")
+_OTHER = "delete it or name another file"
 # Another process may be writing: wait that long.
 _PATIENCE = 60.0
 
@@ -52,11 +55,30 @@ class SweepStore:
         self.grid = grid
 
     def outcomes(self) -> Iterator[tuple[str, int, int, Outcome]]:
-        """Branch, line, place and outcome of every row."""
+        """Branch, line, place and outcome of every row.
+
+        Raises
+        ------
+        InvalidInput
+            When there are rows that no sweep writes.
+        ComputationFailed
+            When they cannot be read.
+        """
+        most = len(BRANCHES) * len(self.grid.y.values) * len(self.grid.x.values)
         with _told(self._path):
-            rows = self._connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM points").fetchall()
+            rows = self._connection.execute(
+                f"SELECT {', '.join(_COLUMNS)} FROM points LIMIT {most + 1}"
+            ).fetchall()
+        if len(rows) > most:
+            raise InvalidInput(f"{self._path} has more than the {most} rows of its grid; {_OTHER}")
         for row in rows:
             named = dict(zip(_COLUMNS, row, strict=True))
+            if odd := next(_odd(named, self.grid), None):
+                at = ", ".join(f"{name} {shown(named[name])}" for name in _COLUMNS[:3])
+                raise InvalidInput(
+                    f"{self._path} was changed: in the row of {at} {odd} is {shown(named[odd])}; "
+                    f"{_OTHER}"
+                )
             yield named["branch"], named["line"], named["place"], _outcome(named)
 
     def put(self, branch: str, line: int, outcomes: Iterable[tuple[int, Outcome]]) -> None:
@@ -116,18 +138,21 @@ def open_existing(path: Path) -> Iterator[SweepStore]:
     InvalidInput
         When there is none, or the file is none of this schema.
     """
-    if not path.is_file():
-        raise InvalidInput.of("store", str(path), "the file of a sweep")
+    if not is_file(path):
+        raise _no_store(path)
     with _opened(path, made=False) as connection:
         yield SweepStore(connection, path, _grid(connection, path))
 
 
 @contextmanager
 def _opened(path: Path, made: bool) -> Iterator[sqlite3.Connection]:
-    mode = "rwc" if made else "ro"
+    # A reader too may have to roll back what a killed writer left.
+    mode = "rwc" if made else "rw"
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     with _told(path):
         connection = sqlite3.connect(uri, uri=True, timeout=_PATIENCE)
+    # Text that is not UTF-8 is none that a sweep writes, and is refused where it matters.
+    connection.text_factory = lambda text: text.decode(errors="replace")
     with closing(connection):
         yield connection
 
@@ -137,7 +162,7 @@ def _alone(path: Path) -> Iterator[None]:
     """One sweep at a time has the file, others may read it."""
     # SQLite locks by fcntl, which does not see this one. Closing any descriptor of the file gives
     # the locks of SQLite up, so it is closed last.
-    if path.exists() and not path.is_file():
+    if not can_be_file(path):
         raise InvalidInput.of("store", str(path), "a file")
     try:
         file = path.open("ab")
@@ -159,8 +184,9 @@ def _told(path: Path) -> Iterator[None]:
         raise _no_store(path) from error
 
 
-def _tables(connection: sqlite3.Connection) -> set[str]:
-    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+def _tables(connection: sqlite3.Connection) -> set[tuple[str, str]]:
+    """Kind and name of what is in a database: a view may have rows without end."""
+    return set(connection.execute("SELECT type, name FROM sqlite_master"))
 
 
 def _make(connection: sqlite3.Connection, grid: Grid) -> None:
@@ -184,19 +210,23 @@ def _make(connection: sqlite3.Connection, grid: Grid) -> None:
 def _grid(connection: sqlite3.Connection, path: Path) -> Grid:
     """The grid that the file says it is of."""
     with _told(path):
-        if "about" not in _tables(connection):
+        if not {("table", "about"), ("table", "points")} <= _tables(connection):
             raise _no_store(path)
+        for table, columns in (("about", ("name", "value")), ("points", _COLUMNS)):
+            there = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+            if not {(column,) for column in columns} <= set(there):
+                raise _no_store(path)
         about = dict(connection.execute("SELECT name, value FROM about"))
     if about.get("format") != FORMAT:
         raise _no_store(path)
     if about.get("schema") != str(SCHEMA):
         raise InvalidInput(
-            f"{path} has schema {about.get('schema')}, this version of symattn reads {SCHEMA}; "
-            "name another file"
+            f"{path} has schema {_unquoted(about.get('schema'))}, this version of symattn reads "
+            f"{SCHEMA}; name another file"
         )
     try:
         return grid_from_dict(json.loads(about["grid"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise _no_store(path) from error
 
 
@@ -224,10 +254,16 @@ def grid_from_dict(values: Mapping[str, Any]) -> Grid:
 
 
 def _difference(found: Grid, wanted: Grid) -> str:
-    for name in ("model", "alpha", "x", "y", "accuracy"):
-        ours, theirs = getattr(wanted, name), getattr(found, name)
-        if ours != theirs:
-            return f"its {name} is {theirs}, not {ours}"
+    theirs, ours = ((grid.x, grid.y) for grid in (found, wanted))
+    names = [" and ".join(axis.name for axis in axes) for axes in (theirs, ours)]
+    if names[0] != names[1]:
+        return f"it is over {names[0]}, not {names[1]}"
+    for axis, other in zip(theirs, ours, strict=True):
+        if axis.values != other.values:
+            return f"it has other values of {axis.name}"
+    for name in ("model", "alpha", "accuracy"):
+        if getattr(found, name) != getattr(wanted, name):
+            return f"its {name} is {getattr(found, name)}, not {getattr(wanted, name)}"
     return "it differs"
 
 
@@ -246,9 +282,30 @@ def _row(branch: str, line: int, place: int, outcome: Outcome, now: str) -> dict
         "fold": outcome.fold,
         "aim": outcome.aim,
         "seconds": outcome.seconds,
-        "version": __version__,
-        "finished": now,
+        "version": outcome.version or __version__,
+        "finished": outcome.finished or now,
     }
+
+
+def _odd(row: Mapping[str, Any], grid: Grid) -> Iterator[str]:
+    """The columns in which a row has what no sweep writes."""
+    allowed: dict[str, Sequence[Any]] = {
+        "branch": BRANCHES,
+        "line": range(len(grid.y.values)),
+        "place": range(len(grid.x.values)),
+        "status": _STATES,
+    }
+    yield from (name for name, values in allowed.items() if row[name] not in values)
+    errors = [f"{name}_error" for name in NUMBERS]
+    numbers = (*_NUMBERS, "growth", "fold") if row["status"] == "found" else ()
+    for name in (*numbers, "seconds"):
+        value = row[name]
+        finite = isinstance(value, float) and math.isfinite(value)
+        if not finite or (name in errors and value < 0.0):
+            yield name
+    for name in ("reason", "version", "finished"):
+        if not isinstance(row[name], str):
+            yield name
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
@@ -264,7 +321,13 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
         status=row["status"],
         reason=row["reason"],
         seconds=row["seconds"],
+        version=row["version"],
+        finished=row["finished"],
     )
+
+
+def _unquoted(value: object) -> str:
+    return shown(value).strip("'")
 
 
 def _no_store(path: Path) -> InvalidInput:

@@ -113,9 +113,14 @@ def test_a_point_without_its_accuracy_is_passed_over():
     [(place, request)] = line.next(known)
     assert place == 2
     assert request.starts[-1] == known[4].overlaps
-    # Where that is the head there is nothing to start from.
-    known = {4: Outcome(status="failed", reason="the grid is too large")}
-    assert {o.status for _, o in line.next(known)} == {"absent"}
+    # The line begins elsewhere then.
+    known = {4: known[3]}
+    for place in (2, 0):
+        [(asked, request)] = line.next(known)
+        assert asked == place
+        assert request.starts == ()
+        known[place] = Outcome(status="unstarted")
+    assert {p: o.status for p, o in line.next(known)} == dict.fromkeys(range(4), "failed")
 
 
 def test_the_grids_begin_with_what_sufficed_behind():

@@ -52,7 +52,7 @@ def test_all_rows_of_a_call_or_none(tmp_path):
     [
         ({"model": AttentionModel(lam=0.1)}, "its model is"),
         ({"accuracy": 1e-4}, "its accuracy is 1e-05, not 0.0001"),
-        ({"x": Axis(name="alpha", values=(1.0, 2.0))}, "its x is"),
+        ({"x": Axis(name="alpha", values=(1.0, 2.0))}, "it has other values of alpha"),
     ],
 )
 def test_a_store_of_another_sweep_is_refused_and_left(tmp_path, changes, words):
