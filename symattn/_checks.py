@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from numbers import Integral
+from pathlib import Path
 
 from symattn.errors import InvalidInput
 from symattn.model import AttentionModel
@@ -22,6 +24,20 @@ def checked_digits(digits: object) -> int:
     if not whole or not 1 <= int(digits) <= _MOST_DIGITS:  # type: ignore[call-overload]
         raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
     return int(digits)  # type: ignore[call-overload]
+
+
+def checked_path(name: str, path: object) -> Path:
+    """`path` if it can be the path of a file; `name` is that of the argument.
+
+    Raises
+    ------
+    InvalidInput
+        If it is anything else.
+    """
+    text = os.fspath(path) if isinstance(path, str | os.PathLike) else None
+    if not isinstance(text, str) or not text or "\0" in text:
+        raise InvalidInput.of(name, path, "the path of a file")
+    return Path(text)
 
 
 def checked_model(model: object) -> AttentionModel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Mapping
@@ -12,9 +13,20 @@ from symattn.errors import ComputationFailed, InvalidInput
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file, and the directories to it, at once."""
-    path = path.resolve()  # what a link points to, not the link
+    """Write a file, and the directories to it, at once.
+
+    Raises
+    ------
+    OSError
+        When it cannot be written, or is there and is no file: a pipe or a device stays one.
+    """
+    try:
+        path = path.resolve()  # what a link points to, not the link
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EEXIST, "it is there and is no file")
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with temporary.open("wb") as file:
@@ -24,6 +36,26 @@ def replace_file(path: Path, content: bytes) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file of that name; what cannot be the name of one is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def can_be_file(path: Path) -> bool:
+    """Whether a file of that name is there, or nothing is."""
+    try:
+        # A link to nowhere is not there, one to itself cannot be looked at.
+        path.stat()
+        return path.is_file()
+    except (FileNotFoundError, NotADirectoryError):
+        return True  # whether there can be such a directory is another question
+    except (OSError, ValueError):
+        return False
 
 
 def write_file(path: Path, content: bytes, hint: str = "try another place") -> None:

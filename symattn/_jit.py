@@ -8,32 +8,73 @@ version is out of date. So the name under which a function is cached carries a d
 files that it takes compiled functions from, and of the numbers that stand in any of them as
 constants: a changed kernel or constant is another name, for every function that reaches it, and
 processes that run different versions do not meet.
+
+A cache that cannot be read or written costs time only: functions are compiled anew. Where no place
+for one can be written at all, where numba would give up, it is a folder that ends with the process.
 """
 
 from __future__ import annotations
 
+import atexit
+import os
+import shutil
+import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit
+from numba import config, njit
+from numba.core.caching import FunctionCache
 from numba.extending import is_jitted
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
+class _Cache(FunctionCache):
+    """The cache of a function, which lets it be compiled where an entry cannot be read or kept."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        numbas: Any = super()
+        try:
+            return numbas.load_overload(sig, target_context)
+        except Exception:  # whatever a torn file leads to
+            with suppress(OSError):
+                numbas.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        numbas: Any = super()
+        with suppress(OSError):
+            numbas.save_overload(sig, data)
+
+
+def _cache(function: Callable[..., Any]) -> Any:
+    """The cache of a function. Where numba finds no place for it, one is made first."""
+    made: Any = _Cache
+    try:
+        return made(function)
+    except RuntimeError:
+        folder = tempfile.mkdtemp(prefix="symattn-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        settings: Any = config
+        # For this process and those that it starts.
+        settings.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = folder
+        return made(function)
+
+
 def compiled(function: _F) -> _F:
     """Compile `function` with numba on its first call."""
+    dispatcher: Any = njit(error_model="numpy", nogil=True)(function)
     name = function.__qualname__
-    # numba takes the name of the cache file from here, once, in the decorator.
+    # numba takes the name of the cache file from here, once.
     function.__qualname__ = f"{name}-{_digest_of_what_it_uses(function)}"
     try:
-        dispatcher: Any = njit(cache=True, error_model="numpy", nogil=True)(function)
+        dispatcher._cache = _cache(function)  # in place of `cache=True`
     finally:
         function.__qualname__ = name
-    dispatcher.__qualname__ = name
     return dispatcher
 
 
@@ -65,3 +106,8 @@ def _add_used(names: Mapping[str, Any], files: set[str], constants: set[str]) ->
 @lru_cache
 def _digest(path: str) -> bytes:
     return sha256(Path(path).read_bytes()).digest()
+
+
+# The generated kernels have numba's own decorator, which would find no place: one is made before
+# they are imported.
+_cache(compiled)

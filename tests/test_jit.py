@@ -80,6 +80,26 @@ def test_the_same_holds_where_the_folder_cannot_be_written(folder):
     assert list((folder / "cache").rglob("*.nbi"))
 
 
+def test_without_any_place_for_a_cache_functions_are_compiled(folder):
+    (folder / "__pycache__").write_text("")
+    # NUMBA_CACHE_DIR may name a place that cannot be written, too.
+    for cache in ({"XDG_CACHE_HOME": "/dev/null/x"}, {"NUMBA_CACHE_DIR": "/dev/null/x"}):
+        where = {"XDG_CACHE_HOME": "/dev/null/x", "TMPDIR": str(folder), **cache}
+        assert run(folder, **where) == [20.0, 20.0, 0, 0]
+    assert not list(folder.glob("symattn-*"))
+
+
+@pytest.mark.parametrize(("ending", "content"), [("nbi", b""), ("nbc", b"torn")])
+def test_a_file_of_the_cache_that_was_torn_is_written_anew(ending, content, folder):
+    assert run(folder) == [20.0, 20.0, 0, 0]
+    torn = list(folder.rglob(f"*.{ending}"))
+    assert torn
+    for path in torn:
+        path.write_bytes(content)
+    assert run(folder) == [20.0, 20.0, 0, 0]
+    assert run(folder) == [20.0, 20.0, 1, 1]
+
+
 def test_a_compiled_function_keeps_its_name():
     from symattn.quadrature._minima import slope
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
-from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
-from symattn._parsing import number, whole_number
+from symattn._files import can_be_file
+from symattn._parsing import exact, number, whole_number
 from symattn.errors import InvalidInput
 from symattn.model import STANDARD, AttentionModel, parse_mixing
 
@@ -69,11 +70,14 @@ def values_over(text: str) -> tuple[str, list[float]]:
     ends = [number(part) for part in parts[1:3]]
     if len(parts) != 4 or not all(isinstance(x, float) and math.isfinite(x) for x in ends):
         raise InvalidInput.of("over", text, allowed)
-    low, high, count = Fraction(parts[1]), Fraction(parts[2]), whole_number(parts[3])
+    low, high, count = exact(parts[1]), exact(parts[2]), whole_number(parts[3])
     if not low < high or isinstance(count, str) or not 2 <= count <= 1000:
         raise InvalidInput.of("over", text, allowed)
     step = (high - low) / (count - 1)
-    return parts[0], [float(low + k * step) for k in range(count)]
+    values = [float(low + k * step) for k in range(count)]
+    if not all(a < b for a, b in pairwise(values)):
+        raise InvalidInput.of("over", text, f"{allowed}, so far apart that doubles differ")
+    return parts[0], values
 
 
 def _over(text: str) -> list[str]:
@@ -174,13 +178,9 @@ def output_file(text: str, endings: tuple[str, ...]) -> Path:
         When it has none of the endings, or no such file can be written.
     """
     path = Path(text)
-    wanted = InvalidInput.of("out", text, f"the name of a file, ending in {' or '.join(endings)}")
-    try:
-        if path.suffix not in endings or "\0" in text or path.is_dir():
-            raise wanted
-        path.exists()
-    except (OSError, ValueError) as error:
-        raise wanted from error
+    if path.suffix not in endings or not can_be_file(path):
+        allowed = f"the name of a file, ending in {' or '.join(endings)}"
+        raise InvalidInput.of("out", text, allowed)
     output_directory(str(path.parent))
     return path
 

@@ -66,7 +66,10 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     from symattn._files import write_file
     from symattn.sweep.dataset import open_store
 
-    write_file(out, _drawn(open_store(arguments.file), kind, arguments.at, out.suffix))
+    data = open_store(arguments.file)
+    if out.exists() and out.samefile(arguments.file):
+        raise InvalidInput.of("out", arguments.out, "another file than the store")
+    write_file(out, _drawn(data, kind, arguments.at, out.suffix))
     if arguments.json:
         console.json({"written": str(out)})
     else:
