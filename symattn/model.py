@@ -38,7 +38,7 @@ _LARGEST_SIGMA = 1e30
 # of shares written with 13 decimals by less than 1e-12; what misses by more is not a rounding.
 _SUM_TOLERANCE = 1e-12
 
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from symattn import (
     linear_baseline,
     solve,
 )
+from symattn._search import _follow
 from symattn.quadrature.expectations import Resolution, channel_expectations
 from tests.reference.expectations import Parameters, expectations
 from tests.reference.fixed_point import updated
@@ -299,6 +300,16 @@ def test_a_start_nearby_leads_to_the_same_point(paper_point):
     other = solve(PAPER, ALPHA * 1.02, branch=paper_point.branch, digits=3)[paper_point.branch]
     again = solve(PAPER, ALPHA, branch=paper_point.branch, start=other)[paper_point.branch]
     assert again.overlaps == pytest.approx(paper_point.overlaps, rel=1e-6)
+
+
+def test_a_branch_followed_from_another_sample_complexity_is_the_one_found_at_once():
+    lines = []
+    followed = _follow(SMOOTH, 5.0, 3.0, "positional", lines.append)
+    found = solve(SMOOTH, 3.0, branch="positional", digits=4)["positional"]
+    assert tuple(followed) == pytest.approx(tuple(found.overlaps), rel=1e-3)
+    steps = dict.fromkeys(float(re.search(r"alpha = ([^,]+),", line)[1]) for line in lines)
+    # ln(5/3) = 0.51 in steps of at most 0.2
+    assert list(steps) == pytest.approx([5.0 * 0.6 ** (k / 3) for k in range(4)], rel=1e-5)
 
 
 def test_progress_is_told_in_lines():

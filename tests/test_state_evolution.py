@@ -18,7 +18,8 @@ from tests.reference.stored import stored_points
 ALPHA = 1.3
 
 CASES = {
-    "no jumps": (AttentionModel(lam=0.1), Overlaps(0.02, 0.1, 2.4, 0.02)),
+    # every power of sigma counts
+    "no jumps": (AttentionModel(lam=0.1, sigma=0.45), Overlaps(0.02, 0.1, 2.4, 0.02)),
     "jumps": (AttentionModel(), Overlaps(0.06, 0.15, 14.0, 0.06)),
     "jumps, tokens differ": (
         AttentionModel(omega=0.15, mixing=ASYMMETRIC),

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy.optimize import fsolve
 
-from symattn.quadrature._minima import deepest_minimum, descend, hull_contacts, slope, tilted_psi
+from symattn.quadrature._minima import (
+    deepest_minimum,
+    descend,
+    flanking_minima,
+    hull_contacts,
+    slope,
+    tilted_psi,
+)
 from tests.quadrature import energy_by_hand as by_hand
 
 PITCH = 0.1
@@ -27,6 +34,14 @@ def random_channels(rng, count):
         yield float(t[0]), float(t[1]), sigma, V
 
 
+def hessian(u, v, channel):
+    """Of psi, by differences of complex-step slopes."""
+    h = 1e-5
+    by_u = by_hand.slope(u + h, v, channel) - by_hand.slope(u - h, v, channel)
+    by_v = by_hand.slope(u, v + h, channel) - by_hand.slope(u, v - h, channel)
+    return np.column_stack([by_u, by_v]) / (2.0 * h)
+
+
 def test_psi_and_its_slope_are_those_of_the_definition():
     rng = np.random.default_rng(0)
     for channel in random_channels(rng, 30):
@@ -35,11 +50,8 @@ def test_psi_and_its_slope_are_those_of_the_definition():
         assert tilted_psi(u, v, a, b, channel) == pytest.approx(expected, rel=1e-13, abs=1e-13)
         w_a, w_b, det = slope(u, v, channel)
         np.testing.assert_allclose([w_a, w_b], by_hand.slope(u, v, channel), rtol=1e-12)
-        h = 1e-5
-        by_u = by_hand.slope(u + h, v, channel) - by_hand.slope(u - h, v, channel)
-        by_v = by_hand.slope(u, v + h, channel) - by_hand.slope(u, v - h, channel)
-        hessian = np.column_stack([by_u, by_v]) / (2.0 * h)
-        assert det == pytest.approx(np.linalg.det(hessian), rel=1e-6, abs=1e-6)
+        expected = np.linalg.det(hessian(u, v, channel))
+        assert det == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 def test_descent_ends_at_a_minimum_not_above_its_start():
@@ -52,6 +64,31 @@ def test_descent_ends_at_a_minimum_not_above_its_start():
         nearby = by_hand.descend(u, v, a, b, channel, size=1e-3)
         assert value == pytest.approx(nearby[0], abs=1e-12 * max(1.0, abs(value)))
         np.testing.assert_allclose(by_hand.slope(u, v, channel), [a, b], atol=1e-10)
+
+
+def test_a_saddle_lies_between_its_minima():
+    rng = np.random.default_rng(3)
+    contacts = np.empty((3, 2))
+    saddles = between = 0
+    for channel in random_channels(rng, 600):
+        x = rng.normal(size=2)
+        curvature, axes = np.linalg.eigh(hessian(*x, channel))
+        if min(abs(curvature)) < 0.05:
+            continue
+        is_saddle = curvature[0] < 0.0 < curvature[1]
+        assert flanking_minima(*x, channel, contacts) == is_saddle
+        if not is_saddle:
+            continue
+        w = by_hand.slope(*x, channel)
+        above = by_hand.psi(*x, channel) - w @ x
+        for minimum in contacts[:2]:
+            np.testing.assert_allclose(by_hand.slope(*minimum, channel), w, atol=1e-9)
+            assert by_hand.psi(*minimum, channel) - w @ minimum < above
+        sides = (contacts[:2] - x) @ axes[:, 0]
+        between += sides[0] * sides[1] < 0.0
+        saddles += 1
+    # both ways may lead round a maximum to the same minimum
+    assert between >= 0.9 * saddles > 100
 
 
 def test_the_deepest_minimum_is_the_one_scipy_finds_from_all_starts():

@@ -11,6 +11,8 @@ from symattn.sweep.grid import Axis, Line
 from symattn.sweep.point import Outcome, Request
 from tests.sweep.made_up import ALPHAS, OMEGAS, found, grid, where
 
+SIGMAS = Axis(name="sigma", values=(0.4, 0.5, 0.6))
+
 
 def walked(line, compute, order):
     """All outcomes of a line whose requests are done in a random order, and the requests."""
@@ -173,6 +175,8 @@ def test_any_two_parameters():
         ({"accuracy": 1.0}, "accuracy = 1.0"),
         ({"x": Axis(name="alpha", values=(0.0, 1.0))}, "alpha = 0.0"),
         ({"y": Axis(name="omega", values=(0.5, 1.5))}, "omega = 1.5"),
+        ({"y": Axis(name="omega", values=(0.1, 0.5, 1.5))}, "omega = 1.5"),
+        ({"x": Axis(name="omega", values=(0.1, 0.5, 1.5)), "y": SIGMAS, "alpha": 1.0}, "omega = 1"),
         ({"y": Axis(name="sigma", values=(-1.0, 1.5))}, "sigma = -1.0"),
         ({"model": AttentionModel(length=3, mixing=((1, 0, 0),) * 3)}, "length = 3"),
     ],
