@@ -2,8 +2,10 @@
 
 import builtins
 import contextlib
+import importlib
 import io
 import os
+import pkgutil
 import shutil
 import sys
 from pathlib import Path
@@ -13,10 +15,18 @@ import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import symattn
+import verify
 from symattn import ComputationFailed, InvalidInput, NotFound
 from symattn.cli import main
 from tests.sweep import planted
 from tests.sweep.made_up import here, where
+
+# A module that were imported while something is replaced would keep the replacement.
+for package in (symattn, verify):
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 COMPUTING = (
     "symattn.fixed_points.solve",
