@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from numbers import Integral
 from pathlib import Path
 
 from symattn.errors import InvalidInput
-from symattn.model import AttentionModel
+from symattn.model import AttentionModel, is_whole
 
 _MOST_DIGITS = 1000
 
@@ -20,8 +19,7 @@ def checked_digits(digits: object) -> int:
     InvalidInput
         If it is anything else.
     """
-    whole = isinstance(digits, Integral) and not isinstance(digits, bool)
-    if not whole or not 1 <= int(digits) <= _MOST_DIGITS:  # type: ignore[call-overload]
+    if not is_whole(digits) or not 1 <= int(digits) <= _MOST_DIGITS:  # type: ignore[call-overload]
         raise InvalidInput.of("digits", digits, f"a whole number from 1 to {_MOST_DIGITS}")
     return int(digits)  # type: ignore[call-overload]
 
@@ -38,6 +36,19 @@ def checked_path(name: str, path: object) -> Path:
     if not isinstance(text, str) or not text or "\0" in text:
         raise InvalidInput.of(name, path, "the path of a file")
     return Path(text)
+
+
+def checked_output(name: str, path: Path, source: str | Path) -> Path:
+    """`path` if what is made from the file `source` can be written there.
+
+    Raises
+    ------
+    InvalidInput
+        If it is that file.
+    """
+    if path.exists() and path.samefile(source):
+        raise InvalidInput.of(name, str(path), "another file than the store")
+    return path
 
 
 def checked_model(model: object) -> AttentionModel:

@@ -6,8 +6,8 @@ import math
 import re
 from fractions import Fraction
 
-# A decimal number. Every digit can be matched in one way only, so that no text takes long.
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+#: A decimal number. Every digit can be matched in one way only, so that no text takes long.
+DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
 _FRACTION = re.compile(r"[+-]?\d{1,9}/[1-9]\d{0,8}", re.ASCII)
 _WHOLE_NUMBER = re.compile(r"[+-]?\d{1,4}", re.ASCII)
@@ -24,7 +24,7 @@ def number(text: str) -> float | str:
         return float(text)
     if _FRACTION.fullmatch(text):
         return float(Fraction(text))
-    if not _NUMBER.fullmatch(text):
+    if not DECIMAL.fullmatch(text):
         return text
     value = float(text)
     vanished = value == 0.0 and any(digit in text.lower().split("e")[0] for digit in "123456789")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
+from symattn._parsing import DECIMAL
 from symattn.errors import InvalidInput
 
 Mixing: TypeAlias = tuple[tuple[float, ...], ...]
@@ -37,8 +37,6 @@ _LARGEST_SIGMA = 1e30
 # A sum of L <= 16 doubles that are each rounded from exact shares misses 1 by less than 1e-14, one
 # of shares written with 13 decimals by less than 1e-12; what misses by more is not a rounding.
 _SUM_TOLERANCE = 1e-12
-
-_DECIMAL = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +215,7 @@ def parse_mixing(text: str, length: int) -> Mixing:
     if text in named:
         return named[text]
     entries = [entry.strip() for entry in text.split(",")]
-    if len(entries) != length**2 or not all(_DECIMAL.fullmatch(entry) for entry in entries):
+    if len(entries) != length**2 or not all(DECIMAL.fullmatch(entry) for entry in entries):
         numbers_wanted = f"{length**2} decimal numbers by rows, separated by commas"
         raise InvalidInput.of("mixing", text, " or ".join([*named, numbers_wanted]))
     numbers = [float(entry) for entry in entries]
@@ -229,10 +227,14 @@ def _scalar(value: Any) -> Any:
     return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
+def is_whole(value: object) -> bool:
+    """Whether `value` is a whole number by type."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
 def _size(name: str, value: object, smallest: int) -> int:
     number = _scalar(value)
-    whole = isinstance(number, Integral) and not isinstance(number, bool)
-    if not whole or not smallest <= number <= _LARGEST_SIZE:
+    if not is_whole(number) or not smallest <= number <= _LARGEST_SIZE:
         raise InvalidInput.of(name, value, f"a whole number from {smallest} to {_LARGEST_SIZE}")
     return operator.index(number)
 

@@ -63,12 +63,12 @@ def run(arguments: argparse.Namespace, console: Console) -> None:
     out = output_file(arguments.out, endings)
     require("sweep", "xarray", *(("matplotlib",) if out.suffix in _FIGURES else ()))
 
+    from symattn._checks import checked_output
     from symattn._files import write_file
     from symattn.sweep.dataset import open_store
 
     data = open_store(arguments.file)
-    if out.exists() and out.samefile(arguments.file):
-        raise InvalidInput.of("out", arguments.out, "another file than the store")
+    checked_output("out", out, arguments.file)
     write_file(out, _drawn(data, kind, arguments.at, out.suffix))
     if arguments.json:
         console.json({"written": str(out)})

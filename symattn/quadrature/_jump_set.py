@@ -201,7 +201,7 @@ def find_jump_set(
     points = np.empty(6)
     z = np.empty(4)
     failed = False
-    hull_only = False
+    shortcut = True
     while seeds < _MOST_SEEDS:
         seed = -1
         for k in range(n_fold):
@@ -220,11 +220,8 @@ def find_jump_set(
         n_open = 0
         u = origin + fold[seed, 0] * mask_pitch
         v = origin + fold[seed, 1] * mask_pitch
-        beside = (
-            seeds == 1
-            and not hull_only
-            and _pair_beside(u, v, channel_at, psi, origin, pitch, contacts, z)
-        )
+        beside = shortcut and _pair_beside(u, v, channel_at, psi, origin, pitch, contacts, z)
+        shortcut = False
         if beside:
             n_contacts = 2
         else:
@@ -299,7 +296,6 @@ def find_jump_set(
                 n_triangles += 1
         if beside and (failed or mask[fold[seed, 0], fold[seed, 1]] == 0):
             # the piece above the node is another one: begin again with that
-            hull_only = True
             seeds = 0
             tried[seed] = 0
             mask[:] = 0

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symattn._checks import checked_path
+from symattn._checks import checked_output, checked_path
 from symattn._files import can_be_file, write_file
 from symattn._packages import require
 from symattn._tables import MEANINGS
@@ -123,9 +123,7 @@ def export(store: str | Path, path: str | Path) -> None:
         allowed = f"the name of a file, ending in {', '.join(_CONTENTS)}"
         raise InvalidInput.of("to", str(path), allowed)
     data = open_store(store)
-    if path.exists() and path.samefile(store):
-        raise InvalidInput.of("to", str(path), "another file than the store")
-    write_file(path, _CONTENTS[path.suffix](data))
+    write_file(checked_output("to", path, store), _CONTENTS[path.suffix](data))
 
 
 def _csv(data: xarray.Dataset) -> bytes:

@@ -26,6 +26,9 @@ _NAMES = ("alpha", *PARAMETERS)
 #: Branches of a sweep.
 BRANCHES = ("semantic", "positional")
 
+#: What numbers of a grid may be.
+ALLOWED = {"alpha": "a positive finite number", "accuracy": "from 1e-9 to 0.01"}
+
 _MOST_POINTS = 1000
 # So many neighbours on one side are extrapolated from.
 _ANCESTORS = 4
@@ -95,14 +98,14 @@ class Grid:
         if self.alpha is not None and self.x.name == "alpha":
             raise InvalidInput.of("alpha", self.alpha, "left out, since it is swept over")
         if not 1e-9 <= self.accuracy <= 1e-2:
-            raise InvalidInput.of("accuracy", self.accuracy, "from 1e-9 to 0.01")
+            raise InvalidInput.of("accuracy", self.accuracy, ALLOWED["accuracy"])
         # The ends of both have every value that the model might refuse.
         for column in (0, -1):
             for row in (0, -1):
                 model, alpha = self.at(column, row)
                 model.require_solvable()
                 if not (math.isfinite(alpha) and alpha > 0):
-                    raise InvalidInput.of("alpha", alpha, "a positive finite number")
+                    raise InvalidInput.of("alpha", alpha, ALLOWED["alpha"])
 
     def at(self, column: int, row: int) -> tuple[AttentionModel, float]:
         """The model and the sample complexity of a point."""

@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from numbers import Integral, Real
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -17,9 +17,9 @@ from symattn._checks import checked_model, checked_path
 from symattn._processes import processes
 from symattn._progress import Progress, silent
 from symattn.errors import ComputationFailed, InvalidInput
-from symattn.model import AttentionModel
+from symattn.model import AttentionModel, is_whole
 from symattn.sweep.engines import Submit, dask_cluster, local_processes
-from symattn.sweep.grid import BRANCHES, Axis, Grid, Line
+from symattn.sweep.grid import ALLOWED, BRANCHES, Axis, Grid, Line
 from symattn.sweep.point import Outcome, Request
 from symattn.sweep.store import SweepStore, create_or_open
 
@@ -94,7 +94,7 @@ def sweep(
         for branch in BRANCHES
     ]
     count = processes() if workers is None else workers
-    if not _whole(count) or not 1 <= count <= _MOST_WORKERS:
+    if not is_whole(count) or not 1 <= count <= _MOST_WORKERS:
         raise InvalidInput.of("workers", count, f"a whole number from 1 to {_MOST_WORKERS}")
     report = progress or silent
     engine = local_processes(count) if scheduler is None else dask_cluster(scheduler)
@@ -136,16 +136,12 @@ def _double(name: str, value: object) -> float:
     if not isinstance(value, bool) and isinstance(value, Real):
         with suppress(OverflowError):
             return float(value)
-    raise InvalidInput.of(name, value, "a finite number")
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    raise InvalidInput.of(name, value, ALLOWED[name])
 
 
 def _rows_of_shard(rows: int, shard: tuple[int, int]) -> range:
     allowed = f"i/n with 1 <= i <= n <= {rows}, the number of lines"
-    if not isinstance(shard, tuple) or len(shard) != 2 or not all(map(_whole, shard)):
+    if not isinstance(shard, tuple) or len(shard) != 2 or not all(map(is_whole, shard)):
         raise InvalidInput.of("shard", shard, f"(i, n), for {allowed}")
     part, parts = shard
     if not 1 <= part <= parts <= rows:

@@ -14,6 +14,7 @@ from mpmath import mp, mpf
 from symattn.kernels import two_tokens
 from symattn.kernels.generated import mpmath_l2_r1_t1, numba_l2_r1_t1, numpy_l2_r1_t1
 from tests.kernels import model_by_hand
+from tests.kernels.mpmath_channel import energy_at, field_at, field_slopes
 
 KERNELS = {kernel.name: kernel for kernel in two_tokens.kernels()}
 EXPECTED_ARGUMENTS = {
@@ -229,24 +230,12 @@ def test_inverse_prox_makes_the_energy_stationary_and_has_its_determinant(point)
     with mp.workdps(50):
         u, v, t11, t22, sigma = map(mpf, point)
         V = mpf("14.5")
-        target = model_by_hand.two_token_target(t11, t22)
-
-        def field(x, y):
-            jet = mpmath_l2_r1_t1.channel(x, y, t11, t22, sigma)
-            return mpmath_l2_r1_t1.inverse_prox(x, y, *jet[1:], V)
-
+        field = field_at(t11, t22, sigma, V)
         a, b, det = field(u, v)
-
-        def energy(x, y):
-            loss = model_by_hand.loss(model_by_hand.from_rotated(x, y), target, sigma)
-            return mpmath_l2_r1_t1.energy(x, y, a, b, loss, V)
-
+        energy = energy_at(a, b, t11, t22, sigma, V)
         assert abs(mp.diff(energy, (u, v), (1, 0))) < mpf(10) ** -38
         assert abs(mp.diff(energy, (u, v), (0, 1))) < mpf(10) ** -38
-        columns = [
-            [mp.diff(lambda x, y, k=k: field(x, y)[k], (u, v), order) for k in (0, 1)]
-            for order in ((1, 0), (0, 1))
-        ]
+        columns = field_slopes(field, u, v)
         jacobian = columns[0][0] * columns[1][1] - columns[0][1] * columns[1][0]
         assert abs(det - jacobian) < mpf(10) ** -38
 

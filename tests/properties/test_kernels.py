@@ -14,6 +14,7 @@ from symattn.kernels import two_tokens
 from symattn.kernels.generated import mpmath_l2_r1_t1, numba_l2_r1_t1, numpy_l2_r1_t1
 from symattn.symbolic.functions import logistic
 from tests.kernels import model_by_hand
+from tests.kernels.mpmath_channel import energy_at, field_at, field_slopes
 from tests.properties.strategies import log_floats
 
 KERNELS = {kernel.name: kernel for kernel in two_tokens.kernels()}
@@ -263,23 +264,11 @@ def test_at_its_field_a_point_is_critical_and_det_is_the_volume_that_the_field_s
     u, v, t11, t22, sigma, V
 ):
     u, v, t11, t22, sigma, V = big(u, v, t11, t22, sigma, V)
-    target = model_by_hand.two_token_target(t11, t22)
-
-    def field(x, y):
-        jet = mpmath_l2_r1_t1.channel(x, y, t11, t22, sigma)
-        return mpmath_l2_r1_t1.inverse_prox(x, y, *jet[1:], V)
-
+    field = field_at(t11, t22, sigma, V)
     a, b, det = field(u, v)
-
-    def energy(x, y):
-        loss = model_by_hand.loss(model_by_hand.from_rotated(x, y), target, sigma)
-        return mpmath_l2_r1_t1.energy(x, y, a, b, loss, V)
-
+    energy = energy_at(a, b, t11, t22, sigma, V)
     close([mp.diff(energy, (u, v), order) for order in ((1, 0), (0, 1))], [0, 0], 32)
-    (a_u, b_u), (a_v, b_v) = (
-        [mp.diff(lambda x, y, k=k: field(x, y)[k], (u, v), order) for k in (0, 1)]
-        for order in ((1, 0), (0, 1))
-    )
+    (a_u, b_u), (a_v, b_v) = field_slopes(field, u, v)
     close([det], [a_u * b_v - a_v * b_u], 32)
 
 
